@@ -1,4 +1,4 @@
-// Requirements and announcements of operations on elements.
+// The first steps of operations on elements.
 #include "announced.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,8 @@
 namespace weft::detail {
 
 namespace {
-// A recorder is told first, because watchers ask who has heard of a change. Nobody hears of the parts.
+// The recorder is told first, because watchers ask it whether it has heard of a change. The result is the recorder of
+// the operation's parts: none.
 Recorder* tell_of(const char* by, const ArrayBase& to, const HostValues& values) {
   if (Recorder* r = recorder()) r->overwriting(to, values);
   before_write(to, stream_of(*to.storage()), {.by = by, .replaces_all = true});

@@ -1,4 +1,4 @@
-// Memory and shapes of arrays, and what elements hold.
+// The memory and shapes of arrays, and the arrays that elements hold.
 #include "../array.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ using detail::stream_of;
 using detail::tight_strides;
 
 namespace {
-// For a caller at `loc`.
+// Throws for a caller at `loc`.
 [[noreturn]] void refuse_at(Loc loc, const std::string& message) {
   Error error(ErrorKind::invalid_argument, message);
   error.set_caller(loc);
@@ -77,7 +77,7 @@ std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t elemen
   for (int k = 0; k < ndim; ++k) {
     if (extent[k] < 0) invalid("size {} of dimension {} is negative", extent[k], k);
     bytes *= std::uint64_t(extent[k]);
-    // Sizes beside an empty dimension must not overflow either: strides are made of them.
+    // Sizes beside an empty dimension must not overflow either, because strides are made of them.
     if (__builtin_mul_overflow(strides, std::max<std::uint64_t>(std::uint64_t(extent[k]), 1), &strides) ||
         strides > std::uint64_t(INT64_MAX))
       throw Error(ErrorKind::out_of_memory,
@@ -122,7 +122,7 @@ void ArrayBase::free(Loc loc) {
     require_memory(*this, "a null array is freed");
     if (const detail::Capture* capture = detail::Capture::current())
       invalid("an array is freed while {}: call free() before or after it", capture->doing());
-    // What steps that are run again will need, nobody knows yet.
+    // It is not known yet what steps that are run again will need.
     if (detail::recorder())
       unsupported(
           "an array is freed while a tape records: call free() outside of record() and of steps that are "
@@ -184,7 +184,7 @@ void unpack_handle(ArrayBase& array, const std::byte* from, const References& re
   std::memcpy(&address, from, 8);
   array.storage_.reset();
   if (!address) return;
-  // By address: a device's allocations do not overlap.
+  // The address decides, because a device's allocations do not overlap.
   const auto after = std::ranges::upper_bound(references, address, {},
                                               [](const std::shared_ptr<Storage>& s) { return s->allocation.address; });
   if (after == references.begin()) return;

@@ -1,4 +1,4 @@
-// Copies from array to array, on one device and between two.
+// Copies between arrays, on one device or two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,18 +27,18 @@ detail::ElementWrite write_of(const ArrayBase& to, const ArrayBase& from) {
   return {.to = to.storage(), .from = from.storage(), .list = {}, .whole = detail::is_whole(to)};
 }
 
-// Arrays in elements cannot follow these to another device.
+// Refuses elements that hold arrays, which cannot follow them to another device.
 void refuse_held(detail::Storage& from) {
   if (from.references() || from.holds_itself())
     unsupported("an array of structs that hold arrays is copied to another device: their arrays would stay behind");
 }
 
-// Comes before a tape is told of the copy and before anything is noted.
+// Checks a copy before a tape is told of it, and before anything is noted.
 void refuse_copy(const ArrayBase& to, const ArrayBase& from) {
   if (!from.storage()->may_hold_arrays) return;
   const bool across = to.storage()->device != from.storage()->device;
   if (across) refuse_held(*from.storage());
-  // From another device elements come without arrays.
+  // Elements from another device bring no arrays.
   if (!to.is_contiguous() || (!from.is_contiguous() && !across)) detail::refuse_freed(*to.storage(), {from.storage()});
   write_of(to, from).refuse_circle();
 }
@@ -61,7 +61,7 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
 
 void ArrayBase::copy_elements(const ArrayBase& from) {
   const detail::HeardBy nobody(nullptr);
-  // Before anything is compared by address: another array may have that memory now.
+  // Freed arrays are refused before addresses are compared, because another array may have that memory now.
   require_memory(from, "the source of a copy is a null array");
   if (!is_null()) storage_->check_present();
   if (is_null()) create(from.device(), extent_of(from.shape_, ndim_), ndim_);  // a scratch array of the same shape
@@ -78,7 +78,7 @@ void ArrayBase::copy_bytes(const ArrayBase& from) {
                        from.address_ < address_ + extent_bytes();
   if (!is_contiguous() || !from.is_contiguous()) {
     if (!overlap) return detail::strided_copy(*this, from);
-    // Views that interleave or overlap: through a copy, so that no element is read after it was written.
+    // Views that interleave or overlap take a copy in between, so that no element is read after it was written.
     ArrayBase packed(ndim_, element_bytes_);
     packed.copy_elements(from);
     return detail::strided_copy(*this, packed);
@@ -119,10 +119,10 @@ void ArrayBase::copy_between_devices(const ArrayBase& from) {
     return detail::strided_copy(*this, packed);
   }
   const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
-  // Others may be reading memory of an adopted device, which only its queue knows.
+  // The caller's own commands may be reading memory of an adopted device, which only its queue knows.
   if (storage_->allocation.host && !is_adopted(*storage_->device->device) && !from.storage_->may_hold_arrays)
     return from.storage_->download(host_bytes(), from.address_, bytes);
-  // Through the host, a part at a time: it may have less memory than the devices.
+  // The copy goes through the host a part at a time, because the host may have less memory than the devices.
   auto part = detail::host_vector<std::byte>(std::min<std::uint64_t>(bytes, 64 << 20));
   for (std::uint64_t at = 0; at < bytes; at += part.size()) {
     const std::uint64_t n = std::min<std::uint64_t>(part.size(), bytes - at);

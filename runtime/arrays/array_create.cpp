@@ -1,4 +1,4 @@
-// Counting what arrays are made of.
+// Counts the elements of arrays that are made from ranges and scalars.
 #include "../array_create.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Elements of arrays to and from the host.
+// Copies elements of arrays to and from the host.
 #include <cstring>
 
 #include "../../frontend/support/invalid.h"
@@ -66,7 +66,7 @@ HostCopy ArrayBase::start_download(void* data) const {
 
 void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const detail::References& references) {
   require_memory(*this, "elements are assigned to a null array");
-  // Before anything is noted.
+  // The checks come before anything is noted.
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
   if (!is_contiguous()) detail::refuse_freed(*storage_, references);
@@ -81,7 +81,8 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
-  // Not for a kernel that fills: it is given memory with the elements, and that is to be there.
+  // A kernel that fills is also given the memory that elements lead to, which must not be freed. If it was, the host
+  // writes the elements of a contiguous array.
   const bool by_host = is_contiguous() && storage_->leads_to_freed();
   if (!by_host) detail::refuse_freed(*storage_, references);
   const detail::ElementWrite elements{
@@ -102,11 +103,12 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
   const auto* bytes = static_cast<const std::byte*>(element);
-  // Zeros hold no arrays.
+  // Elements given without `held` are zeros, which hold no arrays.
   if (!held && storage_->may_hold_arrays) return fill_packed(bytes, {});
   const AnnouncedWrite announced("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
   const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
-  // A pattern that repeats every word is the device's own fill; whole allocations are padded to words.
+  // A pattern that repeats every word takes the device's own fill, also for whole allocations, which are padded to
+  // words.
   const bool repeats = [&] {
     for (std::uint32_t i = 0; i < std::max(element_bytes_, 4u); ++i)
       if (bytes[i % element_bytes_] != bytes[i % 4 % element_bytes_]) return false;
@@ -121,7 +123,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
     write_to(*storage_, [&](backend::Stream& s) { return s.fill(address_, (total + 3) / 4 * 4, pattern); });
     return;
   }
-  // One element, seen as an array of this shape that does not advance.
+  // One element is copied as an array of this shape whose strides are 0.
   ArrayBase one(1, element_bytes_);
   one.create(device(), Extent(1), 1);
   one.upload(element, 1);

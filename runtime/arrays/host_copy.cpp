@@ -1,4 +1,5 @@
-// The device copies into staging memory in the order of its stream; wait() brings that to its place.
+// Asynchronous copies to the host: the device copies into staging memory, in order with its stream, and wait() copies
+// that to its place.
 #include "../host_copy.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ HostCopy& HostCopy::operator=(HostCopy&& other) noexcept {
 HostCopy::~HostCopy() { finish(); }
 
 namespace {
-// All parts come to their places, whatever kernels before them reported.
+// Copies all parts to their places, whatever earlier kernels reported.
 void arrive(detail::HostCopyState& state, detail::Reports& found) {
   for (detail::HostCopyState::Part& part : state.parts) {
     detail::state_of(state.stream).wait(part.ticket, found);
@@ -42,7 +43,7 @@ void HostCopy::finish() noexcept {
   try {
     detail::state_of(state->stream).keep_from([&](detail::Reports& found) { arrive(*state, found); });
   } catch (const std::exception&) {
-    // A lost device: the next call on it says so.
+    // The device is lost, as the next call on it says.
   }
 }
 
@@ -70,7 +71,7 @@ void refuse_host_vector(std::uint64_t count, std::uint64_t bytes) {
 
 std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t from, std::uint64_t bytes,
                                                std::byte* to) {
-  // Staging memory goes back part by part.
+  // The copy has parts, so that staging memory is freed part by part.
   constexpr std::uint64_t kPart = 64ull << 20;
   refuse_waits("elements are copied to the host");
   auto state = std::make_unique<HostCopyState>(storage.device, Device(storage.device).stream());
@@ -83,7 +84,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
     part.ticket = copy_bytes(stream, *part.staging, part.staging->allocation.address, storage, from + at, part.bytes);
     state->parts.push_back(std::move(part));
   }
-  // So that the device begins while the host does something else.
+  // The work is submitted now, so that the device begins while the host does something else.
   stream.with([](backend::Stream& s) { s.submit(); });
   return state;
 }

@@ -1,4 +1,4 @@
-// What stands behind a HostCopy. Internal to the runtime.
+// The state of a HostCopy. Internal to the runtime.
 #pragma once
 #include "../core/state.h"
 #include "../device.h"
@@ -15,7 +15,7 @@ struct HostCopyState {
     backend::Ticket ticket = 0;
   };
   std::shared_ptr<DeviceState> device;
-  /// A handle, so that nobody is handed it meanwhile: the failures of who was would be taken for these.
+  /// A handle, so that the stream gets no other owner meanwhile, whose failures would be taken for this copy's.
   Stream stream;
   std::vector<Part> parts;
 };

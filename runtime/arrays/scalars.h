@@ -1,12 +1,12 @@
-// The elements of an array as what they consist of, for kernels that know no more of them.
+// The elements of an array as numbers, for kernels that do not know the element type.
 #pragma once
 #include "../array.h"
 
 namespace weft::detail {
 
-/// `count` numbers of type T in each element of another array, from byte `first` of each on. The dimensions of that
-/// array stand last, behind dimensions of size 1 and before that of the numbers, for which one of four dimensions has
-/// no place: of such a one it is the first number alone.
+/// A view of `count` numbers of type T in each element of another array, from byte `first` of the element on. It has
+/// dimensions of size 1, then those of the other array, then one for the numbers. An array of four dimensions leaves no
+/// room for that last one: the view then has only the first number of each element.
 template <class T>
 class Scalars : public Array<T, 4> {
  public:

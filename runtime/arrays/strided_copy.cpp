@@ -1,5 +1,5 @@
-// An element is seen as words (or bytes where its size or place demands it): a fourth, innermost dimension where there
-// is one left, else a copy for each word.
+// Copies strided and indexed views. Elements are copied as words (as bytes if size or address requires it): these are a
+// fourth, innermost dimension if there is room for one, else each word takes a launch.
 #include "strided_copy.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace weft::detail {
 
 namespace {
 
-// Words of an element: all of them, or the one from which on there is no place for more.
+// The words of the elements, from number `word` on. With four dimensions there is room for that word alone.
 template <class T>
 Scalars<T> words(const ArrayBase& a, std::int64_t word) {
   return Scalars<T>(a, std::uint64_t(word) * sizeof(T), a.element_bytes() / sizeof(T));
@@ -39,7 +39,7 @@ class Part : public ArrayBase {
   }
 };
 
-// The longest dimension where a view has more words than one dispatch has threads, else -1.
+// The longest dimension, if a view has more words than one dispatch has threads, else -1.
 int dimension_to_cut(const ArrayBase& a, std::size_t word_bytes) {
   const std::int64_t words = a.ndim() == 4 ? 1 : a.element_bytes() / std::int64_t(word_bytes);
   if (a.size() <= a.storage()->device->max_threads / words) return -1;
@@ -49,7 +49,7 @@ int dimension_to_cut(const ArrayBase& a, std::size_t word_bytes) {
   return a.shape(k) > 1 ? k : -1;
 }
 
-// How many copies of one word an element takes.
+// How many launches the words of an element take.
 std::int64_t rounds(const ArrayBase& a, std::size_t word_bytes) {
   return a.ndim() == 4 ? std::int64_t(a.element_bytes() / word_bytes) : 1;
 }
@@ -77,9 +77,9 @@ void copy_words(const Part& to, const Part& from) {
   }
 }
 
-// The element that the lists choose, of the array behind them. Ends the thread where one leads out of it: a caller's
-// list decides where these kernels read and write, on devices that check nothing. The failure counts dimensions as the
-// caller does, who has not seen the first `added`.
+// The element of the array that the lists choose. An index outside the array ends the thread, because the caller's
+// lists decide where these kernels read and write, on devices that check nothing. The failure counts dimensions as the
+// caller does, without the first `added`.
 template <class T>
 auto& chosen_element(const IndexedArr<T, 4>& data, const std::array<Int, 4>& at, const Int& added) {
   const IndexedLayout& layout = data.layout();
@@ -140,7 +140,7 @@ void strided_copy(const ArrayBase& to, const ArrayBase& from) {
 }
 
 void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLists& given, bool scatter) {
-  // A list in the memory that is written would be read while it changes.
+  // A list in the memory that is written is copied, because it would be read while it changes.
   IndexLists lists = given;
   for (Array<int>& list : lists)
     if (scatter && !list.is_null() && list.storage() == data.storage()) list = list.clone();
@@ -159,7 +159,7 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   if (packed.storage()->device != data.storage()->device)
     invalid("elements of an indexed array on device {} are copied from or to one on device {}", data.device().name(),
             name_beside(*packed.storage()->device, *data.storage()->device));
-  // Structs take the arrays along that they hold.
+  // Structs bring the arrays that they hold.
   const std::shared_ptr<Storage>& from = (scatter ? packed : data).storage();
   const ArrayBase& to = scatter ? data : packed;
   const ElementWrite elements{.to = to.storage(), .from = from, .list = {}, .whole = !scatter && is_whole(packed)};

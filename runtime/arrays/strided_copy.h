@@ -1,4 +1,4 @@
-// Copies between views, by a kernel like any other.
+// Copies between strided views, by a kernel.
 #pragma once
 #include "../array.h"
 
@@ -6,7 +6,7 @@ namespace weft::detail {
 
 /// Copies all elements of `from` to `to`, which has the same shape and device; either may be a strided view. The two
 /// must not overlap.
-/// Cost: one launch of a thread for each word; for arrays of four dimensions one for each word of an element.
+/// Cost: one launch with a thread for each word; for arrays of four dimensions, a launch for each word of an element.
 void strided_copy(const ArrayBase& to, const ArrayBase& from);
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// A lock for what is mostly held for some instructions. Internal to the runtime.
+// A lock that is held for a few instructions. Internal to the runtime.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -6,9 +6,9 @@
 
 namespace weft::detail {
 
-/// As std::mutex, for std::lock_guard. Who finds it taken tries again, and lets others run meanwhile; later on it
-/// sleeps, so that threads of lower priority run as well. Cost: one exchange with other processors where a mutex has
-/// two and calls for each: a launch takes the lock of each of its arrays.
+/// A mutex for std::lock_guard. A thread that finds it taken yields and tries again; later it sleeps between tries, so
+/// that threads of lower priority run as well. Cost: one atomic exchange, where std::mutex has two, and a function call
+/// for each. That matters because a launch takes the lock of each of its arrays.
 class BriefLock {
  public:
   void lock() {

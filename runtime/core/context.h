@@ -1,4 +1,4 @@
-// What a thread's device work is done in: who hears of it, and where it goes. Internal to the runtime.
+// The context of a thread's device work: what hears of it, and where it goes. Internal to the runtime.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -15,29 +15,30 @@ class GivenStructures;
 class Recorder;
 class TapeCore;
 
-/// The state of a thread that its calls read, all of it. Scopes (Within) change a field and put it back.
+/// All state of a thread that its calls read. Scopes (Within) change a field and put it back.
 struct Context {
-  Recorder* recorder = nullptr;         ///< hears of operations; null: nobody does
+  Recorder* recorder = nullptr;         ///< hears of operations; null: none does
   Capture* capture = nullptr;           ///< collects work instead of running it; null: work runs
-  const char* capturing = "";           ///< what it does, for messages
-  StreamScope* stream_scope = nullptr;  ///< the innermost, which the others hang on
+  const char* capturing = "";           ///< what the capture does, for messages
+  StreamScope* stream_scope = nullptr;  ///< the innermost scope, which links to the outer ones
   GivenStructures* given = nullptr;     ///< notes the structures among the arguments that are being taken
-  /// A tape that goes back through one of its launches: an adjoint may make changes of the kernel again, in the arrays
-  /// themselves where they are as they were after the launch, and takes them back.
+  /// The tape that is going back through one of its launches. The adjoint may repeat the kernel's changes, in the
+  /// arrays themselves if these are still as the launch left them, and then takes the changes back.
   const TapeCore* going_back = nullptr;
-  /// Changes of elements are part of one that their watchers were told of, or are taken back before anybody looks.
+  /// Whether changes of elements belong to a change that the watchers were told of, or are taken back before any code
+  /// can see them.
   bool part_of_change = false;
-  bool makes_structure = false;  ///< launches make a structure: they ask for none by the data that they are given
+  bool makes_structure = false;  ///< launches make a structure, and are not checked for those that they are given
   struct OpenScope {
     std::uint64_t log = 0;    ///< ProfileLog::id
     std::uint32_t scope = 0;  ///< 0: none
   } profile = {};
 
-  /// This thread's.
+  /// This thread's context.
   static Context& here();
 };
 
-/// While it lives, a field of this thread's context has another value.
+/// A scope in which a field of this thread's context has another value.
 template <class T>
 class Within {
  public:
@@ -52,13 +53,14 @@ class Within {
   const T before_;
 };
 
-/// While it lives, this thread's work runs as if nothing were captured: what prepares memory that outlives the capture.
+/// A scope in which this thread's work runs even during a capture: for memory that outlives the capture.
 class OutsideCapture : Within<Capture*> {
  public:
   OutsideCapture() : Within(&Context::capture, nullptr) {}
 };
 
-/// Errors: Error(invalid_argument) while this thread captures: what was collected has not run.
+/// Refuses a wait while this thread captures, because the collected work has not run.
+/// Errors: Error(invalid_argument) in a capture.
 void refuse_waits(const char* what = "the host waits for work or reads elements");
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Opening devices by name, their streams, and who waits for whom.
+// Opens devices by name, makes their streams, and waits for work and its reports.
 #include "../device.h"
 
 #include <fmt/format.h>
@@ -28,14 +28,14 @@ StreamState::~StreamState() {
   try {
     if (reporting() || kept_.failures) synchronize(found);
   } catch (const std::exception&) {
-    // A lost device: every call on it said so, and what its kernels reported went with it, unless it was read before.
+    // The device is lost, as every call on it said. Its kernels' reports are lost, too, except those read before.
     found.add(std::exchange(kept_, {}));
   }
   found.deliver_quietly();
 }
 
-// After a wait for everything: what was dropped before is not needed any more, and whoever waits may have nothing else
-// for the device in a long time.
+// Called after a wait for everything: objects that were dropped before are not needed any more, and the thread that
+// waited may have no work for the device for a long time.
 void StreamState::give_back() { device->device->give_back(); }
 
 bool StreamState::held_up() const { return backend::held_up(*device->device); }
@@ -111,7 +111,7 @@ void StreamState::settle(ReportBuffer& reports) {
 
 void StreamState::keep_alone(backend::Stream& s, ReportBuffer& reports) {
   if (reports.pending()) reports.collect(s, reports.last(), kept_);
-  // Another stream may run it next.
+  // The graph may run on another stream next.
   if (graph_reports_.get() == &reports) graph_reports_.reset();
   std::erase_if(earlier_, [&](const auto& earlier) { return earlier.get() == &reports; });
 }
@@ -138,11 +138,11 @@ Pacer& StreamState::pacer() {
 }
 
 DeviceState::~DeviceState() {
-  // Streams wait for their work when they go; programs must outlive that, the device everything.
+  // Streams wait for their work when they are destroyed. Programs must outlive that, and the device everything.
   streams.clear();
   programs.clear();
   handles.end(*device);
-  parked.free_finished(*device);  // what is left goes with the device
+  parked.free_finished(*device);  // memory that stays parked goes with the device
 }
 
 }  // namespace detail
@@ -184,7 +184,7 @@ std::vector<backend::DeviceInfo> adapters() {
   return backend::list_vulkan_devices();
 }
 
-// "cpu" is the first software adapter: resolved here, so that it shares its device with "vulkan:N".
+// "cpu" is the first software adapter. It is resolved here, so that it shares its device with "vulkan:N".
 std::string resolve(std::string_view name) {
   if (name == "cpu") {
     for (const backend::DeviceInfo& info : adapters())
@@ -277,7 +277,7 @@ backend::Device& Device::native() const { return *state_->device; }
 
 Stream Device::stream() const {
   if (const StreamScope* scope = StreamScope::of(*state_)) return scope->stream_;
-  // Aliased: the handle keeps the device, which owns its streams.
+  // The pointer is aliased: the handle keeps the device, which owns its streams.
   return Stream(std::shared_ptr<StreamState>(state_, state_->default_stream));
 }
 
@@ -287,7 +287,7 @@ Stream Device::create_stream(StreamPriority priority, Loc loc) const {
     std::unique_lock lock(state_->mutex);
     StreamState* s = nullptr;
     detail::Reports of_last_owner;
-    // The one that came last, whose memory is the warmest.
+    // The stream that became idle last is taken, because its memory is the warmest.
     auto& idle = state_->idle;
     const auto found = std::find_if(idle.rbegin(), idle.rend(), [](StreamState* i) { return i->free_for_another(); });
     if (found == idle.rend()) {
@@ -310,10 +310,10 @@ Stream Device::create_stream(StreamPriority priority, Loc loc) const {
         std::lock_guard lock(keep->mutex);
         keep->idle.push_back(done);
       } catch (const std::exception&) {
-        // A lost device: the next call on it says so. The stream stays with the device, unused.
+        // The device is lost, as the next call on it says. The stream stays with the device, unused.
       }
     }));
-    state_->default_stream->keep(std::move(of_last_owner));  // what shows lines may use the device
+    state_->default_stream->keep(std::move(of_last_owner));  // without a lock: a print sink may use the device
     return made;
   });
 }
@@ -332,7 +332,7 @@ void Device::set_dispatch_budget(double seconds, Loc loc) const {
   detail::called_from(loc, [&] {
     if (!(seconds >= 0)) invalid("a dispatch budget of {} seconds", seconds);
     state_->device->check_alive();
-    if (seconds > 0) state_->device->create_timestamps(2);  // says so where there is no clock
+    if (seconds > 0) state_->device->create_timestamps(2);  // throws if there is no clock
     state_->dispatch_budget = seconds;
   });
 }

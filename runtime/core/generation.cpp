@@ -1,4 +1,4 @@
-// Numbers of structures' data, and launches that are given these.
+// Computes the numbers of structures' data, and checks the data that launches are given.
 #include "generation.h"
 
 #include <fmt/format.h>

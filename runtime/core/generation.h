@@ -1,4 +1,4 @@
-// Which data of a structure the device holds, as a number. Internal to the runtime.
+// The number of the data that a device holds of a structure. Internal to the runtime.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,16 +10,17 @@
 namespace weft::detail {
 
 /// The state of a structure (a mesh, a hierarchy, a hash grid) on the device, shared with graphs that use it and with
-/// the memory by which its data are known (Storage::structure). Thread-safe; those who change one structure from
-/// several threads order that themselves.
+/// the memory by which its data are recognised (Storage::structure). Thread-safe; threads that change one structure
+/// order their changes themselves.
 class Generation {
  public:
-  /// The device holds nothing that may be asked: nothing was built, a change failed, or indices of the mesh changed.
+  /// The number when the device holds no data to query: nothing was built, a change failed, or the mesh's indices
+  /// changed.
   static constexpr std::uint64_t kNone = 0;
 
   /// \param name, of  for messages: "a hash grid", "points"
   Generation(const char* name, const char* of) : name(name), of(of) {}
-  /// The number of the data that the device holds: data of another number would be read as what they are not.
+  /// The number of the data that the device holds. Kernels would misread data of another number.
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
   void hold(std::uint64_t number) { held_.store(number, std::memory_order_relaxed); }
 
@@ -29,15 +30,17 @@ class Generation {
   std::atomic<std::uint64_t> held_ = kNone;
 };
 
-/// The number of data: of the sizes and the memory that kernels are given by value. It is never Generation::kNone.
+/// Computes the number of data from the sizes and the memory that kernels are given by value. It is never
+/// Generation::kNone.
 class GenerationNumber {
  public:
-  /// A polynomial of the words, modulo 2^64: sizes and addresses that differ are too small to cancel in it.
+  /// Makes the number a polynomial of the words, modulo 2^64. Differences of sizes and addresses are too small to
+  /// cancel in it.
   GenerationNumber& add(std::uint64_t word) {
     number_ = number_ * 0x9e3779b97f4a7c15u + word + 1;
     return *this;
   }
-  /// Nothing of a null array, which whoever fills in data may leave there.
+  /// Adds memory, shape and strides; of a null array, which data may have, only a zero.
   GenerationNumber& add(const ArrayBase& a);
   std::uint64_t value() const { return number_ == Generation::kNone ? 1 : number_; }
 
@@ -45,7 +48,7 @@ class GenerationNumber {
   std::uint64_t number_ = 0;
 };
 
-/// Work is given the data of a structure, or builds it as they say.
+/// Data of a structure that work is given, or after whose number and size it builds the structure.
 struct StructureUse {
   std::shared_ptr<Generation> structure;
   std::uint64_t number = 0;
@@ -53,12 +56,13 @@ struct StructureUse {
 
   /// Whether the device holds these data.
   bool holds() const { return structure->held() == number; }
-  /// "a hash grid of 100 points"
+  /// The data in a message: "a hash grid of 100 points"
   std::string what() const;
 };
 
-/// A launch takes the data of a structure as an argument: noted where a graph or a tape asks for it again.
-/// Errors: Error(invalid_argument), of launches that run now, where the device holds other data.
+/// Checks data of a structure that a launch takes as an argument, and notes them for a graph or a tape, which checks
+/// them again later.
+/// Errors: Error(invalid_argument) for a launch that runs now, if the device holds other data.
 /// Cost: some 30 nanoseconds.
 void use_structure(const StructureUse& use);
 

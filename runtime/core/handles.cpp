@@ -1,4 +1,4 @@
-// Handles that live, and the memory of those that do not.
+// Finds the memory of living handles, and keeps the memory of those that are gone.
 #include "handles.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace weft::detail {
 
 void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<const Generation> structure) {
-  std::vector<Element> ended;  // whose watches may go once the lock is
+  std::vector<Element> ended;  // destroyed after the lock is released, because watchers may end with their structures
   {
     std::lock_guard lock(mutex_);
     const auto gone = std::ranges::partition(elements_, [](const Element& e) { return !e.storage.expired(); });
@@ -25,14 +25,14 @@ void Handles::add(const std::shared_ptr<Storage>& element, std::shared_ptr<const
 }
 
 void Handles::gone(const std::shared_ptr<Storage>& element) {
-  std::shared_ptr<const Generation> dropped;  // whose watch may go once the lock is
+  std::shared_ptr<const Generation> dropped;  // destroyed after the lock is released, because a watcher may end with it
   std::lock_guard lock(mutex_);
   for (Element& e : elements_)
     if (!e.storage.owner_before(element) && !element.owner_before(e.storage)) dropped = std::move(e.structure);
 }
 
 void Handles::changed() {
-  std::shared_ptr<const References> dropped;  // whose memory may be freed once the lock is
+  std::shared_ptr<const References> dropped;  // destroyed after the lock is released, because memory may go with it
   std::lock_guard lock(mutex_);
   ++changes_;
   dropped.swap(beyond_);
@@ -59,7 +59,7 @@ void Handles::end(backend::Device& device) {
 }
 
 void Handles::refuse_unbuilt() {
-  References kept;  // the last to let go of one may not have the lock
+  References kept;  // destroyed after the lock is released, because the last handle of a storage must not go under it
   bool unbuilt = false;
   {
     std::lock_guard lock(mutex_);

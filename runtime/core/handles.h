@@ -13,31 +13,33 @@ namespace weft::detail {
 class Generation;
 struct StreamState;
 
-/// Which memory is behind handles: elements at whose addresses kernels read, and what these refer to. A kernel that
-/// goes by handles (ir::Interface::by_handles) may read all of it. Thread-safe.
+/// The memory that handles lead to: elements at whose addresses kernels read, and the memory that these elements refer
+/// to. A kernel that goes by handles (ir::Interface::by_handles) may read all of it. Thread-safe.
 class Handles {
  public:
-  /// From now on kernels may read this element by its address, until its memory goes.
-  /// \param structure  which is refused while the device holds none of its data; null: never
+  /// Lets kernels read this element by its address from now on, until its memory goes.
+  /// \param structure  kernels are refused while the device holds none of its data; null: never
   void add(const std::shared_ptr<Storage>& element, std::shared_ptr<const Generation> structure);
-  /// The structure of an element is gone: nobody is to wait until it is made anew.
+  /// Forgets the structure of an element, which is gone, so that no launch is refused for want of its rebuild.
   void gone(const std::shared_ptr<Storage>& element);
-  /// An element refers to other memory than before.
+  /// Notes that an element refers to other memory than before.
   void changed();
-  /// Work that wrote.
+  /// Work that wrote an element.
   struct Written {
     StreamState* stream = nullptr;
     backend::Ticket ticket = 0;
     bool operator==(const Written&) const = default;
   };
-  /// The memory of an element that is gone, which holds zeros once the work is done: kept as long as the
-  /// device lives, so that who still has the handle reads zeros and nothing else.
+  /// Keeps the memory of an element that is gone as long as the device lives. It holds zeros once the work is done, so
+  /// that kernels which still have the handle read nothing else.
   void bury(const backend::Allocation& element, std::span<const Written> writes);
   void end(backend::Device& device);
 
-  /// Errors: Error(invalid_argument) while a structure needs its rebuild.
+  /// Refuses a kernel that goes by handles while a structure needs its rebuild.
+  /// Errors: Error(invalid_argument) in that case.
   void refuse_unbuilt();
-  /// All elements and what they refer to, each once. Work on `stream` may begin after this.
+  /// Returns all elements and what they refer to, each once. Waits for the writes of buried elements on other streams,
+  /// so that work on `stream` may begin.
   /// Errors: as refuse_unbuilt()
   /// Cost: a few dozen nanoseconds for each, and more after one was made, changed or gone.
   References all(StreamState& stream);
@@ -49,12 +51,12 @@ class Handles {
   };
   std::mutex mutex_;
   std::vector<Element> elements_;
-  /// What the elements refer to, each once; empty: not known. The elements keep it, so it is dropped with the first of
-  /// them that goes.
+  /// The memory that the elements refer to, each once; null: not known. The elements keep that memory, so the list is
+  /// dropped as soon as one of them goes.
   std::shared_ptr<const References> beyond_;
   std::uint64_t changes_ = 0;
   std::vector<backend::Allocation> graves_;
-  std::vector<Written> buried_;  ///< the last of each stream
+  std::vector<Written> buried_;  ///< the last writes of buried elements, one for each stream
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// How many workgroups go into one dispatch.
+// Decides how many workgroups go into one dispatch.
 #include "pacer.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ std::uint32_t Pace::groups_within(double seconds, std::uint32_t block) const {
 void Pace::measured(std::uint32_t groups, double seconds) {
   const double now = std::max(seconds, 1e-9) / groups, before = per_group_.load(std::memory_order_relaxed);
   const std::uint32_t largest = largest_.load(std::memory_order_relaxed);
-  // A few workgroups do not fill a device: what each of them takes says little about many.
+  // A few workgroups do not fill a device, so the time of each says little about many.
   if (groups < largest / kGrowth && seconds < before * largest) return;
-  // Longer counts at once.
+  // A longer time replaces the estimate at once; a shorter one is averaged with it.
   per_group_.store(now > before || groups > largest ? now : (now + before) / 2, std::memory_order_relaxed);
   if (groups > largest) largest_.store(groups, std::memory_order_relaxed);
 }
@@ -32,7 +32,7 @@ void Pace::measured(std::uint32_t groups, double seconds) {
 backend::Ticket Pacer::launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace,
                                         const Launch& launch, bool measured,
                                         const std::function<backend::Ticket(const backend::Grid&)>& record) {
-  // Rows are what parts consist of: as many, and as short, as can be.
+  // Parts consist of rows, so rows are as many, and as short, as possible.
   const std::uint32_t width = (launch.groups - 1) / launch.max_groups + 1, rows = (launch.groups - 1) / width + 1;
   backend::Ticket last = 0;
   for (std::uint32_t first = 0; first < rows;) {

@@ -1,4 +1,4 @@
-// Launches that would take too long, made in parts. Internal to the runtime.
+// Splits launches that would take too long into parts. Internal to the runtime.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -11,17 +11,18 @@ namespace weft::detail {
 
 class StreamClock;
 
-/// How long the workgroups of a program take on its device, by what was measured of its launches. Thread-safe.
+/// How long the workgroups of a program take on its device, estimated from measured launches. Thread-safe.
 class Pace {
  public:
-  /// How many workgroups of `block` threads to give the device at a time. Grows eightfold at most from one measurement
-  /// to the next, as threads need not be alike.
+  /// How many workgroups of `block` threads to give the device at a time. The number grows at most eightfold from one
+  /// measurement to the next, because threads need not take equally long.
   std::uint32_t groups_within(double seconds, std::uint32_t block) const;
-  /// Seconds; 0 while nothing is known.
+  /// The estimated seconds of so many workgroups; 0 while nothing is known.
   double estimate(std::uint32_t groups) const { return per_group_.load(std::memory_order_relaxed) * groups; }
-  /// Whether a launch of so many should be measured: nothing is known of such, or not since long.
+  /// Whether to measure a launch of so many workgroups: nothing is known about that size, or nothing was measured
+  /// recently.
   bool wants(std::uint32_t groups) {
-    // Two threads that count as one do no harm.
+    // It does no harm if two threads count as one.
     const std::uint32_t since = since_.load(std::memory_order_relaxed) + 1;
     since_.store(since, std::memory_order_relaxed);
     return since % kMeasureEvery == 0 || groups / 4 > largest_.load(std::memory_order_relaxed) ||
@@ -38,7 +39,7 @@ class Pace {
   std::atomic<std::uint32_t> largest_ = 0, since_ = 0;
 };
 
-/// Keeps what one stream submits short. Guarded by the stream's lock.
+/// Keeps the submissions of one stream short. Guarded by the stream's lock.
 class Pacer {
  public:
   explicit Pacer(StreamClock& clock) : clock_(clock) {}
@@ -46,12 +47,12 @@ class Pacer {
   struct Launch {
     std::uint32_t groups;  ///< workgroups, of `block` threads
     std::uint32_t block;
-    std::uint32_t max_groups;  ///< of one dimension of a dispatch
+    std::uint32_t max_groups;  ///< the most workgroups along one dimension of a dispatch
     double budget;             ///< seconds
   };
-  /// Makes a launch by as many calls of `record` as the budget asks for; each of them is submitted by itself. Launches
-  /// that are short enough gather until they come to the budget together.
-  /// \param whole   all of it
+  /// Makes a launch by as many calls of `record` as the budget requires; each part is submitted by itself. Short
+  /// launches gather until together they reach the budget.
+  /// \param whole   the grid of the whole launch
   /// \param record  records a part and returns its ticket
   template <class F>
   backend::Ticket launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
@@ -62,9 +63,9 @@ class Pacer {
   }
 
  private:
-  /// Counts a launch to what has gathered, where nothing else has to be done, as for most: it is short by what is
-  /// known, and the device need not be asked what has run. That costs as much as a small launch, and is done now and
-  /// then.
+  /// Adds a launch to those that gather, and returns whether nothing else has to be done. For most launches that is so:
+  /// the estimate is short, and the device is asked only now and then what has run, which costs as much as a small
+  /// launch.
   bool gather(const Pace& pace, const Launch& launch) {
     if (++since_asked_ >= kAskEvery) return false;
     const double gathered = gathered_ + pace.estimate(launch.groups);
@@ -72,14 +73,15 @@ class Pacer {
     gathered_ = gathered;
     return true;
   }
-  /// \param measured  where it is made whole
+  /// Makes a launch that may need several parts, or a measurement.
+  /// \param measured  whether to measure the launch if it stays whole
   backend::Ticket launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
                                    bool measured, const std::function<backend::Ticket(const backend::Grid&)>& record);
 
   static constexpr std::uint32_t kAskEvery = 16;
   StreamClock& clock_;
   std::uint32_t since_asked_ = 0;  ///< launches since the device was asked what has run
-  double gathered_ = 0;            ///< seconds of what was recorded since the last submission, as far as is known
+  double gathered_ = 0;            ///< estimated seconds of the work recorded since the last submission
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Waiting for others before memory is used again.
+// Waits for other interfaces before their memory is freed.
 #include "parked.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ void Parked::add(const backend::Allocation& allocation, OutsideUser user) {
 
 void Parked::free_finished(backend::Device& device) {
   if (bytes() == 0) return;
-  std::lock_guard one_by_one(finishing_);  // who comes second finds free what the first has waited for
+  std::lock_guard one_by_one(finishing_);  // a second caller finds freed what the first has waited for
   std::vector<Place> places;
   {
     std::lock_guard lock(mutex_);
     places.swap(places_);
   }
-  std::map<const void*, bool> finished;  // each is waited for once
+  std::map<const void*, bool> finished;  // each user is waited for once
   const auto busy = std::partition(places.begin(), places.end(), [&](const Place& p) {
     const auto [at, first] = finished.try_emplace(p.user.who.get(), false);
     if (first) at->second = p.user.finish(p.user.who.get());

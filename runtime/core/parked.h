@@ -1,4 +1,4 @@
-// Freed memory that others may still be using. Internal to the runtime.
+// Freed memory that another interface may still be using. Internal to the runtime.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace weft::detail {
 
-/// Another interface that works on memory of a device's: a context of CUDA's.
+/// Another interface that works on a device's memory: a context of CUDA's.
 struct OutsideUser {
   std::shared_ptr<const void> who;
-  /// Waits for all that it was given. false: that cannot be waited for now. Called without a lock; must not throw.
+  /// Waits for all work that `who` was given; false if that is impossible now. Called without a lock; must not throw.
   bool (*finish)(const void* who) = nullptr;
 };
 
-/// Allocations that no array has any more, until those who use them besides weft have finished. Thread-safe.
+/// Allocations that no array has any more, kept until their users outside weft have finished. Thread-safe.
 ///
-/// Nobody waits where memory is freed: that may be any thread, in the middle of anything.
+/// The thread that frees memory does not wait for these users, because it may be any thread, in the middle of anything.
 class Parked {
  public:
-  /// So many bytes wait for one wait.
+  /// The bytes that may gather before make_room() waits for their users.
   static constexpr std::uint64_t kEnough = 64ull << 20;
 
   void add(const backend::Allocation& allocation, OutsideUser user);
-  /// Waits for their users and frees them. What cannot be waited for stays.
+  /// Waits for users and frees their allocations. Where a user cannot be waited for, its allocations stay.
   void free_finished(backend::Device& device);
-  /// Before memory is asked for.
+  /// Frees allocations if many bytes are parked. Called before memory is allocated.
   void make_room(backend::Device& device) {
     if (bytes() >= kEnough) free_finished(device);
   }

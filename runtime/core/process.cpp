@@ -1,4 +1,4 @@
-// The devices of the process, and what is done with them at its end and around its forks.
+// The devices of the process, which its end waits for and its forks leave behind.
 #include "process.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace weft::detail {
 
 namespace {
 
-/// All devices that live. Never destroyed: static objects of a program may hold devices.
+/// All devices that live. The object is never destroyed, because static objects of a program may hold devices.
 struct Known {
   std::mutex mutex;
   std::vector<std::weak_ptr<DeviceState>> devices;
   std::vector<DeviceState*> left_behind;  ///< see forget()
-  std::atomic<int> in_driver = 0;         ///< threads, see InDriver
+  std::atomic<int> in_driver = 0;         ///< number of threads in a scope InDriver
   std::atomic<bool> half_forked = false;  ///< see refuse_half_forked()
   std::atomic<OpenDevices*> open = new OpenDevices;
 
@@ -29,8 +29,8 @@ struct Known {
   }
 };
 
-// In the child of a fork a device cannot be taken apart: its threads are missing, and some of its locks may be held by
-// them for ever.
+// A device cannot be destroyed in the child of a fork: its threads are missing, and may hold some of its locks for
+// ever.
 void forget(DeviceState* device) {
   if (!device->left_behind.load()) {
     const InDriver closing;
@@ -41,8 +41,8 @@ void forget(DeviceState* device) {
   known.left_behind.push_back(device);
 }
 
-// Drivers have static objects and threads. What still runs when the former are destroyed crashes; what waits for the
-// latter when they are gone waits for ever.
+// Devices end before the static objects and threads of their drivers: work that still runs when the objects are
+// destroyed crashes, and a wait for threads that are gone never ends.
 void end_devices() {
   std::vector<std::shared_ptr<DeviceState>> devices;
   {
@@ -69,13 +69,13 @@ void leave_devices_behind() {
   if (open->mutex.try_lock())
     open->mutex.unlock();
   else
-    known.open = new OpenDevices{.before = open};  // locked for ever, by a thread that is not here
+    known.open = new OpenDevices{.before = open};  // the old one is locked for ever, by a thread of the parent
   unlock_known();
 }
 
-// When the library is loaded, since hardly any other thread forks then: in the child of a fork that falls into the
-// making of a static object of a function, nobody would ever finish it. (To register waits for forks: it would often
-// fall there.)
+// The handlers are registered when the library is loaded, because hardly any other thread forks then. A fork during the
+// initialisation of a function's static object would leave a child in which no thread ever finishes that. (Registering
+// waits for forks, so they would often come just then.)
 [[maybe_unused]] const bool watched =
     (platform::around_forks(lock_known, unlock_known, leave_devices_behind), Known::all(), true);
 
@@ -84,7 +84,7 @@ void leave_devices_behind() {
 InDriver::InDriver() { ++Known::all().in_driver; }
 
 InDriver::~InDriver() {
-  // In the child of a driver's own fork, nobody is counted.
+  // The count never falls below zero: in the child of a driver's own fork no thread is counted.
   std::atomic<int>& in_driver = Known::all().in_driver;
   for (int n = in_driver; n > 0 && !in_driver.compare_exchange_weak(n, n - 1);) {
   }
@@ -110,7 +110,8 @@ std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device) {
 }
 
 void end_with_process() {
-  // A thread that is not here may hold the C library's lock of what exits call, for ever: exit() itself waits then.
+  // A thread that the fork left behind may hold the C library's lock of exit handlers for ever. (Then exit() itself
+  // waits, too.)
   if (!Known::all().half_forked) platform::at_exit(end_devices);
 }
 

@@ -1,4 +1,4 @@
-// What becomes of devices when their process ends, and in the child of a fork. Internal.
+// The devices of a process: their end with it, and in the child of a fork. Internal.
 #pragma once
 #include <map>
 #include <memory>
@@ -9,9 +9,10 @@ namespace weft::detail {
 
 struct DeviceState;
 
-/// While a thread opens, closes or looks for devices, and so is in code of drivers and of the loader. A fork of another
-/// thread does not wait for that, since what it waits for may wait for the fork: locks that the C library holds around
-/// forks, or a fork of the driver's own. Its child cannot go on with what was half done, and opens no Vulkan device.
+/// A scope in which a thread opens, closes or lists devices, and so is in code of drivers and of the loader. A fork by
+/// another thread does not wait for its end, because the driver may wait for the fork: for locks that the C library
+/// holds around forks, or for a fork of its own. The child of such a fork cannot finish what was half done, and opens
+/// no Vulkan device.
 class InDriver {
  public:
   InDriver();
@@ -19,20 +20,22 @@ class InDriver {
   InDriver(const InDriver&) = delete;
 };
 
-/// The devices that are open under their names.
+/// The devices that are open, by name.
 struct OpenDevices {
-  std::mutex mutex = {};  ///< while a device is opened, too: two threads get the same
+  std::mutex mutex = {};  ///< held while a device is opened, too, so that two threads get the same one
   std::map<std::string, std::weak_ptr<DeviceState>, std::less<>> by_name = {};
-  OpenDevices* before = nullptr;  ///< that of the parent, which is never taken apart
+  OpenDevices* before = nullptr;  ///< the list of the parent process, which is never destroyed
 };
-/// Those of this process: with no lock that a thread of its parent's holds.
+/// The open devices of this process. No thread of the parent process holds the mutex.
 OpenDevices& open_devices();
-/// Errors: Error(device_lost) in the child of a fork that another thread's opening or closing a device fell into.
+/// Refuses to open a device in the child of a fork that came while another thread was opening or closing one.
+/// Errors: Error(device_lost) in such a child.
 void refuse_half_forked();
 
-/// A device of this process's, which is waited for when that ends and left behind in the child of a fork.
+/// Makes a device known to the process, whose end waits for it. In the child of a fork it is left behind.
 std::shared_ptr<DeviceState> make_known(std::unique_ptr<DeviceState> device);
-/// Of a thread that has devices: all that live are waited for when it ends the process, see platform::at_exit().
+/// Makes the end of the process wait for all living devices, if this thread ends it. Called by each thread that has
+/// devices; see platform::at_exit().
 void end_with_process();
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Dropping programs that no kernel names any more.
+// Drops programs that no kernel names any more.
 #include "programs.h"
 
 namespace weft::detail {

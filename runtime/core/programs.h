@@ -1,4 +1,4 @@
-// The programs that kernels were compiled to on one device, and how long they are kept. Internal to the runtime.
+// The programs that kernels were compiled to on one device. Internal to the runtime.
 #pragma once
 #include <map>
 #include <memory>
@@ -15,23 +15,23 @@ namespace weft::detail {
 struct LoadedProgram {
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;  ///< shared with reports, which may outlive the program
-  bool together = false;                      ///< threads of a workgroup work together: launched over whole ones only
+  bool together = false;                      ///< threads of a workgroup work together: launches need whole workgroups
   std::uint64_t reals = 0;                    ///< see ir::real_arrays
   std::uint64_t kept = 0;                     ///< see ir::kept_from_access
 
   std::shared_ptr<Pace> pace = std::make_shared<Pace>();
 
   std::string key;
-  int users = 0;  ///< kernels that name it
+  int users = 0;  ///< number of kernels that name the program
 };
 
 /// The programs of a device. Thread-safe.
 ///
-/// Kernels that are traced to the same IR share a program: a lambda in a function makes a new kernel each call. So a
-/// program outlives its kernels, until `most_idle` others have been left by theirs after it.
+/// Kernels that are traced to the same IR share a program, because a lambda in a function makes a new kernel at each
+/// call. A program therefore outlives its kernels, until `most_idle_` other programs have lost theirs after it.
 class Programs {
  public:
-  /// The program of this key for one more kernel; `make` compiles it when it is not there.
+  /// Returns the program of this key to one more kernel; `make` compiles it if there is none.
   template <class F>
   LoadedProgram* take(const std::string& key, F make) {
     std::lock_guard lock(mutex_);
@@ -45,12 +45,12 @@ class Programs {
     if (program->users++ == 0) std::erase(idle_, program);
     return program;
   }
-  /// A kernel is gone.
+  /// Gives back the program of a kernel that is gone.
   void give_back(LoadedProgram* program);
   void clear();
 
   std::size_t size();
-  /// How many programs without a kernel are kept. Tests lower it.
+  /// Sets how many programs without a kernel are kept. Tests lower it.
   void keep_idle(std::size_t most);
 
  private:
@@ -58,7 +58,7 @@ class Programs {
 
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LoadedProgram>> by_key_;
-  std::vector<LoadedProgram*> idle_;  // the longest unused first
+  std::vector<LoadedProgram*> idle_;  // without a kernel; the longest unused first
   std::size_t most_idle_ = 256;
 };
 

@@ -18,11 +18,11 @@ struct Reports {
     std::string message, kernel;
     Loc loc;
     ErrorKind kind = ErrorKind::kernel_fault;
-    Loc launched = {};  ///< in the host's code
+    Loc launched = {};  ///< place of the launch in the host's code
   };
   std::vector<std::string> lines;
-  Failure first;               ///< the first of them
-  std::uint64_t failures = 0;  ///< their number
+  Failure first;               ///< the first failure
+  std::uint64_t failures = 0;  ///< number of failures
 
   bool empty() const { return lines.empty() && failures == 0; }
   /// Appends later reports of the same stream, or those of another.
@@ -40,8 +40,8 @@ struct Reports {
 /// guards it is that of the stream, of the stream on which the graph was last launched, or of the stream of recordings.
 ///
 /// Records are read when something waits for one of these launches. That waits for all of them, because records of a
-/// launch that still runs could not be told from those not yet written. For a recording others say when it runs; its
-/// records are read by the first wait that finds it done.
+/// launch that still runs could not be told from those not yet written. A recording runs when the caller submits it;
+/// its records are read by the first wait that finds it done.
 class ReportBuffer {
  public:
   /// \param of_graph  launches are recorded once, and run each time after restart() was called
@@ -54,7 +54,7 @@ class ReportBuffer {
     const std::shared_ptr<const ir::Interface>& kernel;
     std::span<const std::int64_t> threads;  ///< of the whole launch, by dimension
     std::int64_t first;                     ///< number of the first thread of this dispatch
-    Loc launched;                           ///< in the host's code, or empty
+    Loc launched;                           ///< place in the host's code, or empty
   };
   /// Prepares the buffer and fills the dispatch's part of the argument block. Call before a dispatch is recorded.
   /// \return the part of the buffer that the dispatch accesses
@@ -66,7 +66,7 @@ class ReportBuffer {
   /// captured.
   void number(std::span<backend::Operation> operations);
   /// Makes a graph's buffer that of a recording: the first operation empties it, and the last copies it to host memory.
-  /// Reading it then needs no queue, on which others may have put a wait.
+  /// Reading it then needs no queue, which may be waiting for another program.
   void record_into(backend::Operations& operations);
   /// Call before a graph's operations run, when the reports of their last run have been collected.
   void restart(backend::Stream& stream);

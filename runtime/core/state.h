@@ -1,4 +1,4 @@
-// What stands behind Device, Stream and Array. Internal to the runtime.
+// The state that Device, Stream and Array are handles of. Internal to the runtime.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -34,16 +34,16 @@ class Generation;
 struct DeviceState;
 class Capture;
 
-/// A stream; lives as long as its device, so that arrays may name the streams that worked on them.
+/// A stream. It lives as long as its device, so that arrays may name the streams that worked on them.
 struct StreamState {
   DeviceState* device = nullptr;
-  Capture* capture = nullptr;  ///< work on it is collected, not run: see capture.h
-  /// The last ticket that waits for a semaphore of others'; 0: none does.
+  Capture* capture = nullptr;  ///< collects the stream's work instead of running it; null: the work runs
+  /// The last ticket that waits for another program's semaphore; 0: none does.
   std::atomic<backend::Ticket> awaited = 0;
-  // As Stream was told; captures take after the stream of their thread.
+  // The switches that Stream's functions of these names set. A capture copies them from the stream of its thread.
   std::atomic<bool> track_hazards = true, barrier_always = false;
 
-  /// Calls f(backend::Stream&) with the stream to itself: a wait may come from another thread than the launches.
+  /// Calls f(backend::Stream&) under the stream's lock, because waits and launches may come from different threads.
   /// Errors: Error(device_lost) in the child of a fork.
   template <class F>
   auto with(F f) {
@@ -51,31 +51,31 @@ struct StreamState {
     std::lock_guard lock(mutex_);
     return f(*given_);
   }
-  /// Waits, and shows what kernels reported up to there.
+  /// Waits for the ticket, and shows what kernels reported up to it.
   /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
   void wait(backend::Ticket ticket) {
     deliver_from([&](Reports& found) { wait(ticket, found); });
   }
-  /// Calls f(Reports&), which waits, and delivers what it found. Where it throws, the stream keeps that for its next
-  /// wait: what was read is nowhere else.
+  /// Calls f(Reports&), which waits, and delivers the reports that it found. If f throws, they go to keep(), because
+  /// they can be read only once.
   template <class F>
   void deliver_from(F f) {
     found_by(f).deliver();
   }
-  /// The same where nothing is to be thrown of what was found.
+  /// Works like deliver_from(), but keeps failures for the next wait instead of throwing them.
   template <class F>
   void keep_from(F f) {
     keep(found_by(f));
   }
-  /// What any stream of the device is given from now on runs after the ticket. The host does not wait.
+  /// Makes whatever any stream of the device is given from now on run after the ticket. The host does not wait.
   void start(backend::Ticket ticket) {
     with([&](backend::Stream& s) { s.start(ticket); });
   }
-  /// Waits without the lock: what is waited for may need that others give the stream work.
+  /// Waits without the lock, because the ticket's work may run only after other threads give the stream more work.
   void sleep(backend::Ticket ticket) {
     if (const auto waiting = with([&](backend::Stream& s) { return s.waiting(reported_with(ticket)); })) waiting();
   }
-  /// Calls f(backend::Stream&), which waits for the ticket; reports are added to `found`.
+  /// Calls f(backend::Stream&), which waits for the ticket, and adds reports to `found`.
   template <class F>
   void wait_with(backend::Ticket ticket, Reports& found, F f) {
     sleep(ticket);
@@ -84,13 +84,13 @@ struct StreamState {
       collect(s, ticket, found);
     });
   }
-  /// Waits for the ticket; reports are added to `found`, which the caller delivers or keeps.
+  /// Waits for the ticket, and adds reports to `found`, which the caller delivers or keeps.
   void wait(backend::Ticket ticket, Reports& found) {
     wait_with(ticket, found, [&](backend::Stream& s) { s.wait(ticket); });
   }
-  /// Shows what kernels print; failures are for the next wait that can throw them.
+  /// Shows what kernels print, and keeps failures for the next wait that can throw them.
   void keep(Reports&& found);
-  /// Waits for everything that the stream has been given so far; reports are added to `found`.
+  /// Waits for everything that the stream has been given so far, and adds reports to `found`.
   void synchronize(Reports& found) {
     backend::Ticket last = 0;
     std::function<void()> waiting;
@@ -105,57 +105,59 @@ struct StreamState {
     });
     give_back();
   }
-  /// Starts what was recorded, unless another thread has the stream to itself.
+  /// Starts what was recorded, unless another thread has the lock.
   void try_submit() {
     if (std::unique_lock lock(mutex_, std::try_to_lock); lock) given_->submit();
   }
-  /// Starts what was recorded, and shows what kernels print; failures are kept for the next wait. So is everything
-  /// where the queue is held up.
+  /// Starts what was recorded, waits for kernels that report, shows what they print and keeps failures for the next
+  /// wait. If the queue is held up, there is no wait, and all reports are kept.
   void release();
-  /// Before the process ends: waits, and shows what kernels reported. A stream that a call has to itself at this moment
-  /// is not waited for, as that may be what ends the process; nor is a queue that is held up.
+  /// Waits, and shows what kernels reported; called before the process ends. A stream that is locked is not waited for,
+  /// because the call that holds the lock may be the one that ends the process; nor is a queue that is held up.
   void end() noexcept;
-  /// Whether the stream may be handed out again: without a wait for what its last owner's kernels report.
+  /// Whether the stream may get another owner now, without a wait for the reports of the last owner's kernels.
   bool free_for_another();
-  /// Before it is: its failures, which are no business of the next owner.
+  /// Takes the reports that were kept for the last owner, which the next owner must not be given.
   Reports take_kept() {
     std::lock_guard lock(mutex_);
     return std::exchange(kept_, {});
   }
-  /// Where kernels report to that are given to `s`, the stream, which is locked.
-  /// Cost: waits for a graph that reports and has not been waited for, unless the queue is held up.
+  /// The buffer that kernels on `s` report to. `s` is this stream, which is locked.
+  /// Cost: waits for a graph whose reports no wait has read yet, unless the queue is held up.
   ReportBuffer& report_buffer(backend::Stream& s);
-  /// Before a graph runs on `s`, the stream, which is locked: it reports to `reports` until the next wait.
-  /// Cost: waits for what reported before and has not been waited for. Its lines could not be told from the graph's.
-  /// Where the queue is held up, for the graph's own launch before alone.
+  /// Makes `reports` the buffer of the graph that is about to run on `s`, until the next wait. `s` is this stream,
+  /// which is locked.
+  /// Cost: waits for earlier reports that no wait has read, because their lines could not be told from the graph's. If
+  /// the queue is held up, waits only for the graph's own previous launch.
   void report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports);
-  /// Of the stream of recordings, which is locked: what was submitted reports to `reports`, until a wait finds it done.
+  /// Notes that a submitted recording reports to `reports`, until a wait finds it done. Called on the stream of
+  /// recordings, which is locked.
   void report_later(const std::shared_ptr<ReportBuffer>& reports) {
     if (std::ranges::find(earlier_, reports) == earlier_.end()) earlier_.push_back(reports);
   }
-  /// Waits for what reports, and keeps what it reported for the next wait.
+  /// Waits for all work that reports, and keeps the reports for the next wait.
   void settle() {
     sleep(backend::kAllWork);
     with([&](backend::Stream& s) { settle(s); });
   }
-  /// Before a launch that reports, without the lock: after a graph that does, that is waited for.
+  /// Waits for the last graph if it reports, without the lock. Called before a launch that reports.
   void leave_graph() {
     if (with([&](backend::Stream&) { return graph_reports_ && !held_up(); })) settle();
   }
-  /// Waits for a graph that the stream ran last, if it was not waited for since: keeps what it reported.
+  /// Waits for the graph that reports to `reports`, if those have not been read yet, and keeps them.
   void settle(ReportBuffer& reports);
-  /// Before a graph that reports to `next`, without the lock: waits for what report_to() would.
+  /// Waits, without the lock, for what report_to(next) would wait for. Called before a graph that reports to `next`.
   void make_way(ReportBuffer& next) {
     settle(next);
     if (with([&](backend::Stream&) { return reporting() && !held_up(); })) settle();
   }
-  /// Of a capture: what its launches report to, or null.
+  /// Takes the buffer that a capture's launches report to, or null.
   std::shared_ptr<ReportBuffer> take_reports() { return std::move(reports_); }
-  /// What measures its work, and what makes long launches in parts. The stream is locked.
+  /// The clock that measures the stream's work, and the pacer that splits long launches. The stream is locked.
   StreamClock& clock();
   Pacer& pacer();
-  /// From now on `listener`, made around the stream, is given its work in its place; null: the stream itself again.
-  /// f(backend::Stream&, std::unique_ptr<backend::Stream>& listener) is called with the stream to itself.
+  /// Calls f(backend::Stream&, std::unique_ptr<backend::Stream>& listener) under the lock. A listener that f makes
+  /// around the stream is given the stream's work from now on; with null the stream gets it again.
   template <class F>
   void listen(F f) {
     std::lock_guard lock(mutex_);
@@ -170,7 +172,7 @@ struct StreamState {
 
  private:
   friend class weft::Stream;
-  /// Before a lock is taken, which another thread may have had when the process was forked.
+  /// Called before a lock is taken, because another thread may have held it when the process was forked.
   void check_here() const;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!kept_.empty()) found.add(std::exchange(kept_, {}));
@@ -196,16 +198,17 @@ struct StreamState {
   void give_back();
   void settle(backend::Stream& s);
   void keep_alone(backend::Stream& s, ReportBuffer& reports);
-  /// What comes now may wait for others: who waits for what was given before reads that alone. The stream is locked.
+  /// Puts pending reports aside, because later work may wait for another program: a wait for the earlier work then
+  /// reads the earlier reports alone. The stream is locked.
   void divide_reports() {
     if (reports_ && reports_->pending()) earlier_.push_back(std::move(reports_));
   }
-  /// Whether the host may be the one that the queue waits for: then it must not wait for the queue.
+  /// Whether the queue may be waiting for the host, which then must not wait for the queue.
   bool held_up() const;
   bool reporting() const {
     return (reports_ && reports_->pending()) || !earlier_.empty() || graph_reports_ || !kept_.lines.empty();
   }
-  /// The last ticket that must have run for the reports to be read that belong to a wait for this one.
+  /// The last ticket that must have run before a wait for `ticket` can read the reports that belong to it.
   backend::Ticket reported_with(backend::Ticket ticket) const {
     backend::Ticket last = ticket;
     const auto look = [&](const std::shared_ptr<ReportBuffer>& r) {
@@ -217,27 +220,27 @@ struct StreamState {
     return last;
   }
   std::mutex mutex_;
-  std::unique_ptr<StreamClock> clock_;  ///< from the first measurement on; outlives the work of the stream
+  std::unique_ptr<StreamClock> clock_;  ///< made by the first measurement; outlives the work of the stream
   std::unique_ptr<Pacer> pacer_;
   std::unique_ptr<backend::Stream> stream_;
   std::unique_ptr<backend::Stream> listener_;
-  backend::Stream* given_;                              ///< one of the two
-  std::shared_ptr<ReportBuffer> reports_;               ///< from the first launch of a kernel that reports
-  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< of launches before those of reports_; of recordings
-  /// Of the graph that ran last, until its reports are collected. Of these one at a time has any.
+  backend::Stream* given_;                              ///< is given the work: stream_ or listener_
+  std::shared_ptr<ReportBuffer> reports_;               ///< made by the first launch of a kernel that reports
+  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< buffers of launches before reports_, and of recordings
+  /// The buffer of the graph that ran last, until its reports are collected. Never pending together with reports_.
   std::shared_ptr<ReportBuffer> graph_reports_;
-  std::uint64_t waits_seen_ = 0;  ///< DeviceState::waits when a launch reported last
+  std::uint64_t waits_seen_ = 0;  ///< DeviceState::waits at the last launch that reported
   Reports kept_;                  ///< what no call could show or throw yet
 };
 
-/// For messages about two devices: the name of the first, told apart where both have one name.
+/// The name of `device` in a message about both devices; it says "another" if they have the same name.
 std::string name_beside(const DeviceState& device, const DeviceState& other);
 
-/// Hears of the streams of a device: a profile does.
+/// An object that hears of the streams of a device: a profile.
 class StreamListener {
  public:
   virtual ~StreamListener() = default;
-  /// A stream begins, which is given no work yet.
+  /// Called for a new stream, before it is given work.
   virtual void join(StreamState& stream) = 0;
 };
 
@@ -247,38 +250,38 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::uint64_t id = 0;  ///< never used again by another device
   std::unique_ptr<backend::Device> device;
   StreamState* default_stream = nullptr;
-  StreamState* recordings = nullptr;  ///< stands for what others submit; from the first recording on
+  StreamState* recordings = nullptr;  ///< stands for the recordings that callers submit; null before the first
   Programs programs;
   Handles handles;
   Parked parked;
-  /// Locks all writes of elements that may hold arrays, from the look at what a source refers to until the list of the
-  /// target is swapped: no other thread replaces what is being copied. Issuing never waits for a queue that others hold
-  /// up, so the lock may be held meanwhile; watchers, which have locks of their own, are told before or after.
+  /// Locks all writes of elements that may hold arrays, from reading a source's references until the target's list is
+  /// swapped, so that no other thread replaces what is being copied. The lock may be held while work is issued, because
+  /// that never waits for a queue that is held up. Watchers, which have locks of their own, are told before or after.
   /// Errors: Error(device_lost) in the child of a fork.
   std::unique_lock<std::recursive_mutex> lock_elements() {
     device->check_alive();
     return std::unique_lock(elements);
   }
   std::recursive_mutex elements;
-  /// Streams stay as long as the device: who waits for them holds no lock.
+  /// Streams live as long as the device, so callers may wait for them without holding a lock.
   std::vector<StreamState*> all_streams() {
     std::lock_guard lock(mutex);
     std::vector<StreamState*> all;
     for (const auto& s : streams) all.push_back(s.get());
     return all;
   }
-  /// A dispatch has no more threads, and no array of more elements is addressed in 32 bits. Tests lower it.
+  /// The most threads of a dispatch, and the most elements of an array that 32 bits address. Tests lower it.
   std::int64_t max_threads = (1ll << 31) - 1;
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
-  std::atomic<std::uint64_t> waits = 0;               ///< for semaphores, by any stream: what the queue gets then waits
-  std::mutex mutex;                                   ///< guards what follows
-  std::shared_ptr<StreamListener> profile;            ///< hears of all work
+  std::atomic<std::uint64_t> waits = 0;               ///< semaphore waits so far: all later work of the queue waits too
+  std::mutex mutex;                                   ///< guards the members below
+  std::shared_ptr<StreamListener> profile;            ///< hears of all work; null: none
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
-  std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory outside that arrays stand on: address, bytes
+  std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory from outside weft under arrays: address, bytes
   std::atomic<std::uint64_t> allocated = 0;           ///< bytes so far, freed ones included
-  std::atomic<bool> several_streams = false;          ///< work on one stream needs no order among streams
-  std::atomic<bool> left_behind = false;              ///< in the parent of this process: see backend::Device
+  std::atomic<bool> several_streams = false;          ///< false: with one stream, work needs no order among streams
+  std::atomic<bool> left_behind = false;              ///< stayed in the process's parent: see backend::Device
 };
 
 inline void StreamState::check_here() const {
@@ -292,10 +295,10 @@ class Watcher;
 class Storage;
 /// The memory whose addresses elements may hold. A list is never changed, only swapped for another one; null: empty.
 using ReferenceList = std::shared_ptr<const References>;
-/// Memory, by what will refer to it once a run was issued.
+/// The references that each storage gains when a run of a graph has been issued.
 using ComingReferences = std::map<Storage*, References>;
 
-/// Those of a storage, kept while they are told of something. A few of them stay off the heap.
+/// The watchers of a storage, kept alive while they are told of a change. The first three need no heap memory.
 class Watchers {
  public:
   void add(std::shared_ptr<Watcher> watcher) {
@@ -316,17 +319,17 @@ class Watchers {
   std::size_t count_ = 0;
 };
 
-/// Memory of a device, shared by an array and its views, and the work on it that has not been waited for.
+/// Memory of a device, shared by an array and its views, and the work on it that may not have run yet.
 class Storage : public std::enable_shared_from_this<Storage> {
  public:
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::uint64_t bytes)
       : device(std::move(device)), allocation(allocation), bytes(bytes) {}
-  /// Where others see memory that is theirs.
+  /// The place at which the owner of wrapped memory sees it.
   struct Outside {
     std::uintptr_t address = 0;  ///< 0: it has none
-    int cuda_device = -1;        ///< whose memory it is; the host's with -1
+    int cuda_device = -1;        ///< the CUDA device whose memory it is; -1: memory of the host
   };
-  /// Around memory of another's, which `owner` keeps where it is set. The end waits for the work that uses it.
+  /// Wraps memory of another owner, which `owner`, if set, keeps alive. The destructor waits for work that uses it.
   Storage(std::shared_ptr<DeviceState> device, backend::Allocation allocation, std::shared_ptr<void> owner,
           Outside outside)
       : device(std::move(device)),
@@ -339,36 +342,36 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
   const std::shared_ptr<DeviceState> device;
   const backend::Allocation allocation;
-  const std::uint64_t bytes;  ///< of the elements; the allocation is padded to words
+  const std::uint64_t bytes;  ///< size of the elements; the allocation is padded to words
   const bool wrapped = false;
   const Outside outside;
   bool holds_gradients = false;    ///< set before any array names it
-  bool is_handle = false;          ///< see Handles::add()
-  bool is_copy = false;            ///< of elements that may be put back: no view is of the copy itself
-  bool may_hold_arrays = false;    ///< elements may, by their type; set before other threads name it
-  std::atomic<bool> lent = false;  ///< others know where it is, and may write
-  /// Grows from storage to storage: tells which was there before.
+  bool is_handle = false;          ///< kernels read it by its address: see Handles::add()
+  bool is_copy = false;            ///< a copy of elements that may be put back; these hold no views of the copy itself
+  bool may_hold_arrays = false;    ///< elements of this type may hold arrays; set before other threads name it
+  std::atomic<bool> lent = false;  ///< code outside weft knows the address, and may write there
+  /// Grows from storage to storage, which tells the older of two.
   const std::uint64_t serial = next_serial();
-  std::shared_ptr<Generation> structure;  ///< whose data are known by their array here; set where it is made
+  std::shared_ptr<Generation> structure;  ///< the structure whose data are recognised by this memory; set when made
 
   static std::uint64_t next_serial();
 
   /// Gives the memory back while arrays still name it: see Array::free().
   void free();
   bool is_freed() const { return freed_.load(std::memory_order_relaxed); }
-  /// Errors: Error(invalid_argument) once it was freed.
+  /// Errors: Error(invalid_argument) once the memory was freed.
   void check_present() const {
     if (is_freed()) [[unlikely]]
       refuse_freed();
   }
-  /// Others who work on memory, whom weft cannot wait for, or who do not ask.
+  /// Users of the memory that free() cannot wait for, or that do not check whether it was freed.
   enum class PinnedBy { tape, recording, tensor, count };
-  /// While the result lives, which does not keep the memory, free() is refused and says why.
+  /// Refuses free(), with a message that names `by`, while the result lives. The result does not keep the memory.
   std::shared_ptr<const void> pin(PinnedBy by);
 
-  /// Before work on `stream`: it is to run after what other streams do here.
+  /// Makes the work that `stream` is given next run after what other streams do here.
   /// Errors: Error(invalid_argument) once the memory was freed.
-  /// Cost: a few nanoseconds while the device has one stream, or in a capture, each of whose launches is ordered.
+  /// Cost: a few nanoseconds while the device has one stream, or in a capture, which is ordered at each graph launch.
   void order_before(StreamState& stream, bool writes) {
     check_present();
     if (device->left_behind.load(std::memory_order_relaxed)) [[unlikely]]
@@ -376,49 +379,51 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (stream.capture || !device->several_streams.load(std::memory_order_relaxed)) return;
     order_after_others(stream, writes);
   }
-  /// After it was recorded.
+  /// Notes work on this memory that was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
+  /// Waits for the work that writes here, or for all work here.
+  /// Errors: Error(kernel_fault), after all waits, when a kernel failed.
   void wait_for_writers();
-  /// Errors: Error(kernel_fault) when all are done.
   void wait_for_users();
-  /// For them, and for the semaphores that streams wait for where others know the memory.
+  /// Waits for users, and for the semaphores that streams wait for if code outside weft knows the memory.
   void wait_for_everybody();
   /// Other memory whose addresses the elements may hold. It lives as long as this memory refers to it, and work on this
   /// memory may work on it.
   ReferenceList references();
-  /// Adds to them. \return  the new list; never the one from before, unless both are empty
+  /// Adds references. \return  the new list; never the earlier one, unless both are empty
   ReferenceList add_references(References more);
   void set_references(References list);
   /// Swaps the list for `next` if it is still `expected`. \return  whether it was
   bool swap_references(const ReferenceList& expected, ReferenceList next);
-  /// Sorted, each memory once, without this memory itself, which then holds itself.
+  /// Makes a list: sorted, each memory once. This memory is left out, and marked by hold_itself() instead.
   ReferenceList list_of(References references);
-  /// Elements hold, or have held, views of this memory: it cannot refer to itself, and what they are copied to refers
-  /// to it.
+  /// Notes that elements hold, or have held, views of this memory. Memory cannot refer to itself; only memory that the
+  /// elements are copied to refers to it.
   void hold_itself() { holds_itself_.store(true, std::memory_order_relaxed); }
   bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
-  /// Adds all memory that can be reached from here, and this memory itself if it holds itself.
+  /// Adds to `found` all memory that can be reached from here, and this memory itself if it holds itself.
   /// \param coming  references that count as if they were there already
   void reach(References& found, const ComingReferences& coming = {});
-  /// Errors: Error(unsupported) for memory that refers to this one in turn: it would never be freed.
+  /// Refuses references that lead back to this memory, because a circle would never be freed.
+  /// Errors: Error(unsupported) for such references.
   void refuse_circle(const References& references, const ComingReferences& coming = {});
-  /// Whether an array was freed that can be reached from here.
+  /// Whether an array that can be reached from here was freed.
   bool leads_to_freed();
 
-  /// Others use the memory as well: at its end it is parked until they have finished. The first one given counts.
+  /// Notes a user outside weft: at its end the memory is parked until that user has finished. The first user counts.
   void used_outside(OutsideUser user);
-  /// Where the gradients of the elements lie; null without requires_grad().
+  /// The memory of the elements' gradients; null without requires_grad().
   std::shared_ptr<const Gradient> gradient();
   bool has_gradient() const { return has_gradient_.load(std::memory_order_acquire); }
-  /// Keeps the one that is there already.
+  /// Does nothing if there is a gradient already.
   void set_gradient(std::shared_ptr<const Gradient> gradient);
 
-  /// From now on `watcher` hears of everything that is about to change elements, as long as it lives.
+  /// Makes `watcher` hear, as long as it lives, of everything that is about to change elements.
   void watch(const std::shared_ptr<Watcher>& watcher);
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
   Watchers watchers();
 
-  /// Copies to the host when the last write has arrived, and no later than that.
+  /// Copies to the host as soon as the last write has arrived.
   void download(void* to, std::uint64_t from, std::size_t bytes);
 
  private:
@@ -428,9 +433,9 @@ class Storage : public std::enable_shared_from_this<Storage> {
   struct Use {
     StreamState* stream = nullptr;
     backend::Ticket ticket = 0;
-    backend::Ticket write = 0;  ///< of the last work that writes
-    bool writes = false;        ///< whether there is such
-    bool started = false;       ///< what any stream is given from now on runs after it
+    backend::Ticket write = 0;  ///< the ticket of the last work that writes
+    bool writes = false;        ///< whether any work writes
+    bool started = false;       ///< whatever any stream is given from now on runs after it
   };
   std::vector<Use> users();
   std::vector<Use> writers();
@@ -452,31 +457,31 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;
   std::atomic<bool> watched_ = false;
-  std::vector<Use> uses_;  ///< one for each stream; who wrote last stands last
+  std::vector<Use> uses_;  ///< one for each stream; the last writer stands last
 };
 
-/// Bytes outside of weft that an array is to stand on, from here to the end of its storage (see Storage::Outside).
-/// Errors: Error(invalid_argument) where they do not begin and end at words, or lie under an array already: two arrays
-/// on the same memory would not know of each other's work.
+/// Claims bytes from outside weft for an array, until the end of its storage (see Storage::Outside).
+/// Errors: Error(invalid_argument) if they do not begin and end at words, or lie under an array already: two arrays on
+/// the same memory would not know of each other's work.
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes);
 void disclaim(DeviceState& device, std::uintptr_t begin);
 
-/// Of the addresses of contiguous arrays: what wide accesses count on.
+/// The alignment of contiguous arrays' addresses, which wide accesses rely on.
 constexpr std::uint64_t wide_alignment(std::uint32_t element_bytes) {
   return std::min(16u, element_bytes & (~element_bytes + 1));
 }
 
-/// The allocation is padded to whole words.
+/// Allocates memory, padded to whole words.
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind = backend::MemoryKind::device);
-/// Memory that others can be given, and that others have given: see weft::shareable(), weft::import_memory().
+/// Memory that other interfaces can be given, and memory that they gave: see weft::shareable(), weft::import_memory().
 std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes);
 std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
                                        std::uint64_t bytes);
-/// Around a buffer of another's: see weft::wrap_buffer().
+/// Wraps a buffer of the caller's: see weft::wrap_buffer().
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, const VulkanBuffer& buffer,
                               std::shared_ptr<void> owner);
-/// Around memory of the host: see weft::wrap().
+/// Wraps memory of the host: see weft::wrap().
 std::shared_ptr<Storage> wrap(const std::shared_ptr<DeviceState>& device, std::byte* memory, std::uint64_t bytes,
                               std::shared_ptr<void> owner);
 

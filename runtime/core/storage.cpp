@@ -64,7 +64,7 @@ void Storage::free() {
   }
   // A failure that is reported here leaves everything as it was.
   wait_for_users();
-  // Dropped with no lock: their ends may be those of other memory, and call what others gave.
+  // These are destroyed without the lock, because that may free other memory and call functions of the caller's.
   std::shared_ptr<void> owner;
   ReferenceList references;
   {
@@ -81,7 +81,8 @@ void Storage::free() {
 void Storage::refuse_freed() { invalid("an array is used after it was freed: Array::free() gave its memory back"); }
 
 std::shared_ptr<const void> Storage::pin(PinnedBy by) {
-  // Made first: where there is no memory for it, its end runs at once, and must find neither lock nor pin.
+  // The pin is made first: if there is no memory for it, its deleter runs at once, and must find neither the lock held
+  // nor the pin counted.
   const auto pinned = std::make_shared<bool>(false);
   const std::shared_ptr<const void> pin(this, [by, pinned, self = weak_from_this()](const void*) {
     const std::shared_ptr<Storage> storage = self.lock();
@@ -100,7 +101,7 @@ void Storage::order_after_others(StreamState& stream, bool writes) {
   std::vector<Use> others;
   {
     std::lock_guard lock(mutex_);
-    // To write, all that another stream did here has to come first; to read, what it wrote.
+    // A write comes after all work of other streams here, a read after their writes.
     std::ranges::copy_if(uses_, std::back_inserter(others),
                          [&](const Use& u) { return u.stream != &stream && !u.started && (writes || u.writes); });
   }
@@ -119,7 +120,7 @@ void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) 
     uses_.push_back({&stream});
     own = uses_.end() - 1;
   }
-  // Threads that share the stream may come here in another order than there.
+  // Threads that share the stream may get here in another order than they got their tickets.
   own->ticket = std::max(own->ticket, ticket);
   own->started = false;
   if (!writes) return;
@@ -128,7 +129,7 @@ void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) 
   std::rotate(own, own + 1, uses_.end());
 }
 
-// In the order of uses_, so that the last is of who wrote last.
+// The order is that of uses_, so that the last writer comes last.
 std::vector<Storage::Use> Storage::writers() {
   std::lock_guard lock(mutex_);
   std::vector<Use> list;
@@ -136,8 +137,9 @@ std::vector<Storage::Use> Storage::writers() {
   return list;
 }
 
-// What waits for others who know the memory: of their writes weft knows nothing else. Asked for by the host's accesses
-// and not noted with each use, as no other array has to wait for them.
+// The streams' waits for semaphores, if code outside weft knows the memory: weft knows nothing else about that code's
+// writes. Accesses of the host ask for these waits. They are not noted with each use, because work on other arrays need
+// not come after them.
 std::vector<Storage::Use> Storage::awaited() {
   std::vector<Use> list;
   if (!(wrapped || lent.load(std::memory_order_relaxed)) || device->waits.load() == 0) return list;
@@ -150,11 +152,11 @@ std::vector<Storage::Use> Storage::awaited() {
 std::vector<Storage::Use> Storage::before_host_reads() {
   std::vector<Use> list = awaited();
   const std::vector<Use> own = writers();
-  list.insert(list.end(), own.begin(), own.end());  // whoever wrote last at the end
+  list.insert(list.end(), own.begin(), own.end());  // the last writer at the end
   return list;
 }
 
-// After waits for these.
+// Drops uses that were waited for, unless they have changed since.
 void Storage::forget(std::span<const Use> done) {
   std::lock_guard lock(mutex_);
   if (uses_.size() < 2) return;
@@ -171,7 +173,7 @@ void Storage::wait_for_writers() {
   device->device->check_alive();
   const std::vector<Use> list = before_host_reads();
   if (list.empty()) return;
-  // What one stream's kernels reported ends no wait for another.
+  // A failure in the reports of one stream does not end the waits for the other streams.
   list.front().stream->deliver_from([&](Reports& found) {
     for (const Use& u : list) u.stream->wait(u.write, found);
     forget(list);
@@ -208,7 +210,7 @@ void Storage::wait_for(std::span<const Use> list) {
 }
 
 namespace {
-// Each once. Lists may be long: an array for each element.
+// Leaves each storage once. It sorts, because lists may be long: an array for each element.
 void make_unique(References& list) {
   std::ranges::sort(list);
   const auto rest = std::ranges::unique(list);
@@ -336,7 +338,7 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   refuse_waits();
   device->device->check_alive();
   const std::vector<Use> list = before_host_reads();
-  // Without a writer any stream will do.
+  // Any stream will do if there is no writer.
   const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();
   (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
     for (const Use& u : list)
@@ -349,7 +351,7 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind) {
   device->device->check_alive();
-  // Fills work on whole words, and so do atomic operations on less.
+  // Memory is padded because fills work on whole words, and so do atomic operations on smaller elements.
   const std::uint64_t padded = (bytes + 3) / 4 * 4;
   device->allocated += padded;
   device->parked.make_room(*device->device);
@@ -358,8 +360,8 @@ std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, st
     if (bytes) allocation = device->device->allocate(padded, kind);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
-    // Memory that was freed may still wait for work: finish it and try once more. What the host may have to signal
-    // before it runs cannot be finished.
+    // Freed memory may still wait for work, which is finished before a second try. Work that is held up cannot be
+    // finished, because the host may have to signal something first.
     if (backend::held_up(*device->device)) {
       for (StreamState* s : device->all_streams()) s->with([](backend::Stream& b) { b.submit(); });
     } else {

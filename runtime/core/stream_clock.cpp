@@ -1,11 +1,11 @@
-// Places for moments of a clock, and what waits for them.
+// Places for the moments of a device's clock, and the operations that wait for their times.
 #include "stream_clock.h"
 
 #include <utility>
 
 namespace weft::detail {
 
-// Nothing is waited for: what runs before may need others.
+// Never waits, because earlier work may itself wait for another program.
 void StreamClock::make_room(backend::Stream& own) {
   if (pending_.size() >= kMost / 2) take(own);
   if (next_ < 2 * kMost) return;

@@ -10,7 +10,7 @@
 
 namespace weft::detail {
 
-/// Measures operations of one stream, which run alone then. Guarded by the stream's lock.
+/// Measures operations of one stream. A measured operation runs by itself. Guarded by the stream's lock.
 class StreamClock {
  public:
   /// Errors: Error(unsupported) when the device has no clock.
@@ -18,10 +18,11 @@ class StreamClock {
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  /// Moments in nanoseconds of the device's clock.
+  /// Called with the moments at which an operation began and ended, in nanoseconds of the device's clock.
   using Known = std::function<void(std::int64_t begin, std::int64_t end)>;
   /// Measures the operation that `record` gives the stream and whose ticket it returns; `known` is called when the
-  /// times are, by collect(), finish() or a later measurement. A measurement within `record` is of the same operation.
+  /// times are known, by collect(), finish() or a later measurement. A measurement within `record` is of the same
+  /// operation.
   template <class F>
   backend::Ticket measure(backend::Stream& own, F record, Known known) {
     if (open_) {
@@ -36,17 +37,17 @@ class StreamClock {
     if (!own.measure(nullptr, 0)) keep(ticket, std::move(all));
     return ticket;
   }
-  /// Takes the times of what has run.
+  /// Takes the times of the operations that have run.
   void collect(backend::Stream& own) {
     if (!pending_.empty()) take(own);
   }
-  /// Of the last operation that is measured and not yet taken; 0: none.
+  /// The ticket of the last measured operation whose times have not been taken; 0: none.
   backend::Ticket last() const { return pending_.empty() ? 0 : pending_.back().ticket; }
-  /// Waits for what is measured up to a ticket.
+  /// Waits for the operations measured up to a ticket, and takes their times.
   void finish(backend::Stream& own, backend::Ticket ticket);
 
  private:
-  static constexpr std::uint32_t kMost = 1024;  ///< operations that places are made for at once
+  static constexpr std::uint32_t kMost = 1024;  ///< operations for which places are made at once
   struct Pending {
     std::shared_ptr<backend::Timestamps> moments;
     std::uint32_t place;
@@ -73,9 +74,9 @@ class StreamClock {
 
   backend::Device& device_;
   std::shared_ptr<backend::Timestamps> moments_;  ///< places for the next operations
-  std::uint32_t next_ = 0;                        ///< of the next one
+  std::uint32_t next_ = 0;                        ///< the next free place
   std::deque<Pending> pending_;
-  std::vector<Known>* open_ = nullptr;  ///< of the measurement that is being recorded
+  std::vector<Known>* open_ = nullptr;  ///< the callbacks of the measurement that is being recorded
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Which stream this thread's work goes to when it names none.
+// The stream of a thread's work that names none.
 #include <utility>
 
 #include "../device.h"
@@ -7,11 +7,11 @@
 
 namespace weft {
 
-// Scopes are a list through themselves.
+// The scopes of a thread form a linked list.
 StreamScope::StreamScope(Stream stream)
     : stream_(std::move(stream)), outer_(std::exchange(detail::Context::here().stream_scope, this)) {}
 StreamScope::~StreamScope() {
-  // Of a scope in a std::optional the end may come out of order.
+  // A scope in a std::optional may end out of order.
   StreamScope** link = &detail::Context::here().stream_scope;
   while (*link && *link != this) link = &(*link)->outer_;
   if (*link) *link = outer_;

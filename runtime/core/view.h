@@ -1,15 +1,15 @@
-// An array whose element type the runtime need not know: handed on, cut, and laid over other memory. Internal.
+// Arrays whose element type the runtime need not know, to hand on, cut, or lay over other memory. Internal.
 #pragma once
 #include "../array.h"
 
 namespace weft::detail {
 
-/// A handle for the runtime's own use, with what Array<T, N> keeps to itself.
+/// A handle for the runtime's own use, which makes public what Array<T, N> keeps to itself.
 class View : public ArrayBase {
  public:
   View() : ArrayBase(1, 1) {}
   explicit View(const ArrayBase& a) : ArrayBase(a) {}
-  /// Elements of the same shape and strides that begin at another place.
+  /// Elements of the same shape and strides, which begin at another place.
   View(const ArrayBase& like, std::shared_ptr<Storage> storage, std::uint64_t address) : ArrayBase(like) {
     storage_ = std::move(storage);
     address_ = address;
@@ -24,7 +24,7 @@ class View : public ArrayBase {
   }
   /// All bytes of the memory.
   static View all_of(const std::shared_ptr<Storage>& storage);
-  /// Elements of their own, of the same shape, in a row.
+  /// New elements, of the same shape, in a row.
   static View like(const ArrayBase& a) {
     View v(a);
     Extent extent(0);

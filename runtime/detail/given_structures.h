@@ -1,4 +1,4 @@
-// Structures among the arguments of a launch, noted while these are taken. Internal to the runtime.
+// Notes the structures among the arguments of a launch while these are taken. Internal to the runtime.
 #pragma once
 #include <memory>
 #include <span>
@@ -7,8 +7,8 @@ namespace weft::detail {
 
 struct StructureUse;
 
-/// The structures that one launch is given. They are noted from the beginning of this object until its close(), or
-/// until another one of this thread begins: a structure may launch kernels while it is taken.
+/// The structures that one launch is given. They are noted from the beginning of this object until its close(), except
+/// while this thread has a later object open: a structure may launch kernels while it is taken.
 class GivenStructures {
  public:
   enum class For {
@@ -29,7 +29,7 @@ class GivenStructures {
 
  private:
   struct List;
-  std::unique_ptr<List> list_;  ///< made when there is something to note: most launches are given arrays alone
+  std::unique_ptr<List> list_;  ///< made for the first structure, because most launches are given only arrays
   GivenStructures* before_;
   const For for_;
   bool open_ = true;

@@ -33,8 +33,8 @@ struct Extent {
 
 namespace detail {
 
-/// Sizes that a call gives, and the place of that call: parameters of functions have this type, which is made of a
-/// number, of numbers in braces, or of an Extent.
+/// Sizes that a call gives, and the place of that call. It is the type of parameters, which is made from a number, from
+/// numbers in braces, or from an Extent.
 struct GivenSizes : Extent {
   Loc loc;
 
@@ -74,7 +74,7 @@ struct Sizes : GivenSizes {
   }
 };
 
-/// Dimensions in reverse order.
+/// The numbers of N dimensions in reverse order.
 template <int N>
 Sizes<N> reversed(Loc loc = Loc::here()) {
   Extent axes(0);

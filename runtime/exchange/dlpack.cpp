@@ -39,8 +39,8 @@ struct Exported {
   }
 };
 
-// Memory that was given to others, by the address at which they see it, so that it is recognised when it comes back:
-// two arrays around one memory would not know of each other.
+// The memory that other libraries were given, by the address at which they see it. It is recognised when it comes back,
+// because two arrays around one memory would not know of each other.
 class Given {
  public:
   static Given& all() {
@@ -59,13 +59,13 @@ class Given {
   std::pair<std::shared_ptr<Storage>, std::uint64_t> find(const std::byte* data, std::uint64_t bytes) {
     const auto at = reinterpret_cast<std::uintptr_t>(data);
     // Storages that are not returned may have become the last holders of their memory, whose end waits for devices and
-    // calls functions of others. They end outside the lock, which those may want.
+    // calls functions of the caller's. They end outside the lock, which those functions may take.
     std::shared_ptr<Storage> storage;
     std::lock_guard lock(mutex_);
     for (auto g = by_place_.upper_bound(at); g != by_place_.begin();) {
       storage = (--g)->second.lock();
       if (!storage || storage->is_freed()) {
-        g = by_place_.erase(g);  // another may begin before it now
+        g = by_place_.erase(g);  // other memory that begins before it may have the bytes now
         continue;
       }
       const std::uint64_t offset = at - g->first, all = storage->allocation.bytes;
@@ -87,7 +87,7 @@ struct Shown {
   DLDevice device{kDLCPU, 0};
 };
 
-// Where others see the elements.
+// The place at which other libraries see the elements.
 Shown place(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   DeviceState& device = *storage.device;
@@ -115,7 +115,7 @@ Shown place(const ArrayBase& array, DlpackMemory memory) {
   return {on_cuda.data, {kDLCUDA, on_cuda.device}};
 }
 
-// Where others see the elements, after all work that uses them.
+// Shares the elements, after all work that uses them, and returns the place at which other libraries see them.
 Shown share(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   Shown shown = place(array, memory);

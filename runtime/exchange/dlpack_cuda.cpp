@@ -84,7 +84,7 @@ std::shared_ptr<Import> import_allocation(const std::shared_ptr<DeviceState>& de
 
 /// A storage of a device's own, mapped for CUDA.
 struct Mapped {
-  std::shared_ptr<cuda::ExternalMemory> memory;  // the page's
+  std::shared_ptr<cuda::ExternalMemory> memory;  // of the page that holds the storage
   cuda::abi::Pointer pointer = 0;
 };
 Mapped map(const Storage& storage) {
@@ -188,10 +188,10 @@ std::shared_ptr<Storage> copy_from_cuda(const std::shared_ptr<DeviceState>& devi
   const std::shared_ptr<const cuda::Context> context = context_for(pieces.cuda_device);
   if (cuda_twin(*device).device < 0) return nullptr;
   look_up(*context, pieces.data);
-  auto storage = allocate(device, pieces.bytes * pieces.offsets.size());  // no earlier work is left there
+  auto storage = allocate(device, pieces.bytes * pieces.offsets.size());  // earlier work there has ended
   if (!backend::VulkanAccess(*device->device, "CUDA").shares(storage->allocation.address)) return nullptr;
   cuda::copy(*context, stream, map(*storage).pointer, pointer_of(pieces.data), pieces.bytes, pieces.offsets);
-  return storage;  // nor is the copy
+  return storage;  // the copy has ended, too
 }
 
 std::vector<std::byte> read_cuda(const CudaPieces& pieces, CUstream_st* stream) {

@@ -50,7 +50,7 @@ struct CudaPieces {
   std::uint64_t bytes = 0;             ///< of each piece
   std::vector<std::uint64_t> offsets;  ///< from `data`
 };
-/// Copies to memory of its own, after the stream's work; null for a device that CUDA cannot reach.
+/// Copies to new memory, after the stream's work; null for a device that CUDA cannot reach.
 /// Errors: as above; Error(invalid_argument, unsupported) for memory that is not of the device's primary context.
 std::shared_ptr<Storage> copy_from_cuda(const std::shared_ptr<DeviceState>& device, const CudaPieces& pieces,
                                         CUstream_st* stream);

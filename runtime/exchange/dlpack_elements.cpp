@@ -101,7 +101,7 @@ Runs runs_of(const Elements& e, int ndim, std::uint32_t element_bytes) {
 
 namespace {
 
-// The CUDA device whose memory it is, or the host's.
+// Notes the CUDA device that owns the memory, if it is not the host's.
 void take_device(Elements& e, const DLTensor& t) {
   switch (type_of(t.device)) {
     case kDLCPU:
@@ -122,7 +122,7 @@ void take_shape(Elements& e, const DLTensor& t, const DlpackElement& element, in
   for (std::size_t k = 0; k < std::size_t(ndim); ++k) {
     e.shape[k] = t.shape[k];
     e.count *= t.shape[k];
-    if (t.shape[k] <= 1) {  // it leads nowhere, and some libraries put there what must not be used
+    if (t.shape[k] <= 1) {  // the stride leads nowhere, and some libraries put there what must not be used
       if (__builtin_mul_overflow(strides[k], std::int64_t(element.bytes), &e.stride[k]) || e.stride[k] < 0)
         e.stride[k] = 0;
       continue;

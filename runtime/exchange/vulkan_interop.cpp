@@ -1,4 +1,4 @@
-// Recordings, semaphores of others, adopted devices.
+// Recordings, semaphores of the caller's, and adopted devices.
 #include "../vulkan_interop.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ using detail::StreamState;
 
 namespace {
 
-// Refuses devices of weft's: handles of others are valid on their own device alone.
+// Refuses devices of weft's own, because the caller's handles are valid only on the device that they were made on.
 void require_adopted(detail::DeviceState& device, const char* what) {
   if (!backend::VulkanAccess(*device.device, what).adopted())
     unsupported("{} on {}, which is not adopted: it has a VkDevice of its own", what, device.device->info().name);
@@ -57,18 +57,18 @@ struct Recording::State {
   StreamState* recordings = nullptr;
   StreamState* stream = nullptr;  ///< from which the recording was requested
   backend::Ticket recording = 0;  ///< 0: nothing is recorded yet
-  backend::Ticket ticket = 0;     ///< of the last submission, or of the recording if there is none
+  backend::Ticket ticket = 0;     ///< ticket of the last submission, or of the recording if there is none
   std::unique_ptr<backend::Operations> operations;
   detail::CapturedMemory memory;
   /// Kept as long as this lives, because the owner may submit the command buffer at any time.
   std::vector<std::shared_ptr<const void>> pins;
-  std::vector<std::shared_ptr<const void>> reached_pins;  ///< what the last prepare() found
-  detail::CapturedMemory::Reached reached;                ///< by the next submission
+  std::vector<std::shared_ptr<const void>> reached_pins;  ///< of memory that the last prepare() found
+  detail::CapturedMemory::Reached reached;                ///< memory that the next submission reaches
   struct Kept {
     backend::Ticket submission = 0;
     detail::CapturedMemory::Reached reached;
   };
-  std::vector<Kept> kept;                         ///< by submissions that are not known to have run
+  std::vector<Kept> kept;                         ///< memory of submissions that are not known to have run
   std::shared_ptr<detail::ReportBuffer> reports;  ///< null if no kernel prints, asserts or checks
 
   /// Waits for the last announced submission, and takes its reports.
@@ -78,7 +78,7 @@ struct Recording::State {
   /// change.
   void order() {
     release();
-    reached = {};  // of a submission that did not come
+    reached = {};  // drops the memory of a submission that did not come
     try {
       order_now();
     } catch (...) {
@@ -86,10 +86,10 @@ struct Recording::State {
       throw;
     }
   }
-  /// The same with nothing reached yet.
+  /// Does what order() does, with nothing reached yet.
   void order_now() {
     memory.order_before(*recordings, *stream, reached);
-    reached.elements = {};  // until it is submitted
+    reached.elements = {};  // releases the lock until the recording is submitted
     reached_pins.clear();
     for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
       for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
@@ -175,8 +175,7 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   detail::refuse_waits();
   std::uint64_t before = 0;
   s.recordings->with([&](backend::Stream& b) {
-    // The queue has the work all the same: without the semaphore it counts as run when everything has that the queue
-    // has.
+    // The queue has the work in any case. Without the semaphore, it counts as run when all work of the queue has run.
     if (semaphore) before = backend::goes_back_vulkan(b, s.recording, semaphore, value);
     if (before) semaphore = {};
     s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);

@@ -1,4 +1,4 @@
-// Order of captured work among all other work.
+// Orders captured work among all other work.
 #include "captured_memory.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ void CapturedMemory::check_present() const {
   for (const Capture::Touched& u : used_) {
     if (!u.storage->is_freed()) continue;
     if (!u.kernel) refuse("it was made", captured, {}, {});
-    // Others may have been set for the argument since.
+    // Another array may have been set for the argument since.
     refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " as captured"),
            captured, u.kernel->name, u.kernel->loc);
   }
@@ -58,8 +58,8 @@ void CapturedMemory::check_present() const {
   check_structures();
 }
 
-// Many launches are given one structure, and each run asks for it once. A launch that set() has given other arguments
-// needs the structures of these alone.
+// Many launches may be given one structure, which each run checks once. A launch that set() has given other arguments
+// needs only the structures among these.
 void CapturedMemory::find_needed() {
   needed_.clear();
   for (const Capture::StructureNeed& use : uses_)
@@ -117,7 +117,8 @@ void CapturedMemory::refuse_first_builds() const {
     if (use.first) unsupported("{} is built for the first time by {}: build it before", use.what(), what_);
 }
 
-// Tapes from outside, and structures that the capture did not know to stand there: it has told the others.
+// Calls f for tapes from outside the capture, and for structures on the memory that the capture did not know. The
+// capture has told all other watchers.
 template <class F>
 void CapturedMemory::each_watcher(const Write& write, const F& f) const {
   if (!write.to.storage()->watched() || write.to.size() == 0) return;
@@ -129,7 +130,7 @@ void CapturedMemory::each_watcher(const Write& write, const F& f) const {
 }
 
 namespace {
-/// \return  whether that is more
+/// Adds to a sorted list. \return  whether the list has grown
 bool add(References& list, const References& more) {
   const std::size_t before = list.size();
   list.insert(list.end(), more.begin(), more.end());
@@ -138,7 +139,8 @@ bool add(References& list, const References& more) {
   return list.size() != before;
 }
 
-// What is behind handles is read alone.
+// Whether to follow the elements of the memory. Those of handles are not followed, because Handles::all() finds what
+// they lead to, which kernels only read.
 bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !storage.is_handle; }
 }  // namespace
 
@@ -156,7 +158,7 @@ void CapturedMemory::check_elements() const {
         what_);
 }
 
-// In the order of the run, beginning with what memory refers to now.
+// Follows the writes in the order of the run, beginning with what memory refers to now.
 CapturedMemory::Brought CapturedMemory::find_brought() const {
   Brought brought;
   const auto of = [&](Storage* s) -> Brought::Referring& {
@@ -180,7 +182,7 @@ CapturedMemory::Brought CapturedMemory::find_brought() const {
       run(*w++);
       continue;
     }
-    // Conditions that follow each other: as often as any of them brings something.
+    // Conditions that follow each other are repeated as long as any of them brings something new.
     const auto end = std::find_if(w, element_writes_.end(), [](const auto& other) { return !other.conditional; });
     for (bool added = true; added;) {
       added = false;
@@ -204,7 +206,7 @@ void CapturedMemory::add_writes(Reached& reached) const {
     for (const auto& s : held) all.push_back({.to = View::all_of(s), .by_elements = true});
   };
   for (const Capture::Touched& u : used_) {
-    // Whatever stood there was asked in the capture which of the elements it would change.
+    // The watchers of that time were told in the capture which of the elements change.
     if (u.writes) all.push_back({.to = View::all_of(u.storage), .by_itself = true});
     through_elements(u);
   }
@@ -223,7 +225,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   for (const Write& write : reached.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
       if (!w->structure()) return w->before_write(write.to, copies, {.by = what_});
-      // Whether it is used before or after, nobody knows.
+      // It is not known whether the run uses the structure before or after the change.
       if (by_handles_ || uses(w->structure()))
         invalid(
             "{} changes indices of a mesh, which it did not there when it was made, and uses "
@@ -232,14 +234,15 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
             what_, again_, given_.empty() ? "" : ", or set() the node otherwise");
     });
   if (!element_writes_.empty()) {
-    // Not before: watchers copy elements, some under locks of their own. Others may have written elements meanwhile;
-    // what was found first is freed when nothing is locked.
+    // The lock is not taken before, because watchers copy elements, some under locks of their own. Other threads may
+    // have written elements meanwhile, so the references are found again. The first ones are destroyed when nothing is
+    // locked.
     reached.elements = device_->lock_elements();
     reached.found_first = std::exchange(reached.brought, find_brought());
     refuse_circles(reached.brought);
   }
   reach(on, reached);
-  // When nothing refuses the run any more.
+  // Structures are told when nothing can refuse the run any more.
   tell_structures(on, reached);
 }
 
@@ -288,19 +291,19 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   note(on, ticket, accesses(reached));
   for (const Capture::StructureNeed& use : uses_)
     if (use.first) use.structure->hold(use.number);
-  // Once more: others may have mended them meanwhile.
+  // Structures are told once more, because other threads may have rebuilt them meanwhile.
   tell_structures(on, reached);
 }
 
 void CapturedMemory::has_brought(Reached& reached) const {
   if (element_writes_.empty()) return;
-  Brought brought;  // freed after the lock is
+  Brought brought;  // destroyed after the lock is released
   const auto lock = reached.elements ? std::move(reached.elements) : device_->lock_elements();
   const bool prepared = !reached.brought.coming.empty();
   brought = prepared ? std::exchange(reached.brought, {}) : find_brought();
   for (const auto& [to, list] : brought.coming) {
     const Brought::Referring& r = brought.referring[to];
-    // What others have written since it was prepared may come before, or after.
+    // Writes of other threads since the preparation may run before or after, so the memory then refers to both.
     if (!prepared || !r.whole || !to->swap_references(r.before, to->list_of(r.after))) to->add_references(list);
   }
 }

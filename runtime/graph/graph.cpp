@@ -1,4 +1,4 @@
-// Captures made into graphs, and their launches.
+// Makes graphs from captures, launches them, and sets arguments of their launches.
 #include "../graph.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ using detail::CapturedLaunch;
 
 namespace {
 
-/// Why the kernel, given these arguments, has other code than the captured one.
+/// The reason why the kernel, given these arguments, has other code than the captured one.
 std::string other_code(const ir::Interface& captured, const ir::Variant& now, std::span<const detail::HostArg> args) {
   for (std::size_t k = 0; k < args.size(); ++k) {
     if (!args[k].array) continue;
@@ -42,7 +42,7 @@ std::string other_code(const ir::Interface& captured, const ir::Variant& now, st
          "another debug mode";
 }
 
-/// Why a launch keeps the arguments that it was captured with, or nothing.
+/// The reason why a launch keeps the arguments that it was captured with; empty if it does not.
 std::string why_fixed(const CapturedLaunch& launch) {
   constexpr const char* instead =
       ", which keeps those that it was captured with: let it read from an array what changes";
@@ -53,8 +53,8 @@ std::string why_fixed(const CapturedLaunch& launch) {
   return {};
 }
 
-/// The way back of a tape in the graph reads what stood there when the launch was captured: copies of what that changed
-/// itself, and everything else in its place.
+/// Refuses an array that the kernel would change although a tape in the graph needs it. The tape's way back reads the
+/// memory of the captured launch: copies of what that launch changed itself, and everything else in its place.
 void refuse_needed(const CapturedLaunch& launch, const ArrayBase& array, const detail::HostArg& arg,
                    const detail::KernelCore& kernel) {
   const auto is_needed = [&](const auto& s) { return std::ranges::count(launch.needed, s) > 0; };
@@ -85,9 +85,9 @@ struct Graph::State {
   detail::CapturedMemory memory;
   std::vector<CapturedLaunch> launches;
   std::uint64_t capture = 0;                      ///< see GraphNode
-  std::shared_ptr<detail::ReportBuffer> reports;  ///< null where no kernel prints, asserts or checks itself
-  detail::StreamState* reporting_on = nullptr;    ///< where it was launched last
-  std::mutex mutex;                               ///< launches and patches by several threads
+  std::shared_ptr<detail::ReportBuffer> reports;  ///< null if no kernel prints, asserts or checks itself
+  detail::StreamState* reporting_on = nullptr;    ///< the stream of the last launch that reports
+  std::mutex mutex;                               ///< lets several threads launch and patch the graph
 };
 
 Graph::State& Graph::state() const {
@@ -118,10 +118,11 @@ void Graph::launch_on(const Stream* stream) const {
         "give it the graph's work",
         Capture::current()->doing());
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
-  // The end of memory may be the end of others' objects, which do what they like: not under the lock.
+  // This object is declared before the lock, because the end of memory in it may run code of the caller's, which must
+  // not run under the lock.
   detail::CapturedMemory::Reached reached;
   std::unique_lock lock(s.mutex);
-  // Here, and not only in report_to(), which holds the stream's lock and then finds next to nothing to wait for.
+  // These waits come here because report_to() holds the stream's lock. It then finds next to nothing to wait for.
   if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
   if (s.reports) on.make_way(*s.reports);
   s.memory.order_before(on, on, reached);
@@ -141,7 +142,7 @@ void Graph::launch_on(const Stream* stream) const {
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
                       const detail::GivenStructures& structures) const {
   State& s = state();
-  detail::CapturedMemory::Given given;  // in the end, when nothing is locked, what was given before
+  detail::CapturedMemory::Given given;  // in the end what was given before, which is destroyed without the lock
   std::lock_guard lock(s.mutex);
   if (node.number == SIZE_MAX) invalid("arguments are set for a node that captured_launch() has not given");
   if (node.capture != s.capture)
@@ -223,7 +224,7 @@ GraphNode captured_launch(Loc loc) {
     if (now.launches.empty()) invalid("captured_launch() is called before the first launch of a capture");
     return now;
   });
-  capture.will_be_set();  // or nobody would ask for a node
+  capture.will_be_set();  // callers ask for a node to set its arguments
   GraphNode node;
   node.number = capture.launches.size() - 1;
   node.capture = capture.serial;

@@ -1,4 +1,4 @@
-// Work of a graph that depends on what stands in memory when it runs.
+// The conditions of a graph: work that depends on values in memory when the graph runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ using detail::Capture;
 
 namespace {
 
-// Launches take part in conditions, copies and fills do not, so these kernels stand in for them. They work in words:
-// all allocations are padded to words, and what the operations name begins at one.
+// These kernels stand in for copies and fills, because only launches take part in conditions. They work in words if
+// size and addresses allow it, as those of fills always do.
 const auto& copy_words() {
   static const auto k = detail::moving_elements(
       kernel("copy words", [](Arr<unsigned> to, Arr<const unsigned> from) { to[tid()] = from[tid()]; }));
@@ -36,7 +36,7 @@ const auto& fill_words() {
       detail::moving_elements(kernel("fill words", [](Arr<unsigned> to, UInt pattern) { to[tid()] = pattern; }));
   return k;
 }
-// How many workgroups each launch has: none where the flag is 0.
+// Writes how many workgroups each launch has: none if the flag is 0.
 const auto& gate() {
   static const auto k = kernel("gate", [](Arr<const int> flag, Arr<const unsigned> grids, Arr<unsigned> now) {
     now[tid()] = select(flag[0] != 0, grids[tid()], 0u);
@@ -44,8 +44,8 @@ const auto& gate() {
   return k;
 }
 
-/// The memory that the capture knows at an address. Values from the host, of which the operations know alone, become
-/// memory as that of arrays.
+/// The memory that the capture knows at an address. Values from the host, which only the operations know, become
+/// storage like that of arrays.
 std::shared_ptr<detail::Storage> memory_at(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
   const auto holds = [&](const backend::Allocation& a) {
     return address >= a.address && address + bytes <= a.address + a.bytes;
@@ -67,7 +67,7 @@ Array<T> over(Capture& capture, std::uint64_t address, std::uint64_t bytes) {
       detail::View(memory_at(capture, address, bytes), address, std::int64_t(bytes / sizeof(T)), sizeof(T)));
 }
 
-/// The operation as launches, which are added at the end of the list and taken off it again.
+/// Makes launches of an operation. They are added at the end of the list and taken off it again.
 std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   std::vector<Operation>& list = capture.operations().list;
   const std::size_t before = list.size();
@@ -89,7 +89,7 @@ std::vector<Operation> as_launches(Capture& capture, const Operation& o) {
   return made;
 }
 
-/// Each round of a loop is recorded: loops in loops multiply.
+/// Refuses loops that record too many operations: each round of a loop is recorded, and loops in loops multiply.
 void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::size_t before) {
   constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
   if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
@@ -100,7 +100,7 @@ void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::
       what, of_a_round, rounds, before, kMost);
 }
 
-/// While it lives, the work that is captured is that of a condition.
+/// A scope in which captured work is that of a condition.
 class InCondition {
  public:
   explicit InCondition(Capture& capture)
@@ -109,12 +109,13 @@ class InCondition {
         changed_(capture.changed) {}
   InCondition(const InCondition&) = delete;
   InCondition& operator=(const InCondition&) = delete;
-  /// What was changed before counts as changed afterwards, too: the condition may not hold.
+  /// Meshes that were changed before count as changed afterwards, too, because the condition may not hold.
   ~InCondition() {
     capture_.condition = around_;
     capture_.changed.swap(changed_);
   }
-  /// Errors: Error(invalid_argument) for a mesh that the condition has changed and not rebuilt.
+  /// Checks that the condition has rebuilt each mesh that it has changed.
+  /// Errors: Error(invalid_argument) if it has not.
   void end(const char* what) {
     std::erase_if(capture_.changed, [&](const auto& mesh) { return std::ranges::count(changed_, mesh) > 0; });
     capture_.refuse_changed(fmt::format("{} ends", what).c_str());
@@ -142,7 +143,7 @@ std::vector<Operation> body_of(Capture& capture, const char* what, const std::fu
   InCondition inside(capture);
   detail::call_back(work);
   inside.end(what);
-  // Where the flag is 0 the elements hold what they held.
+  // If the flag is 0, the elements keep what they held.
   for (std::size_t k = first_write; k < capture.writes.size(); ++k) {
     capture.writes[k].whole = false;
     capture.writes[k].conditional = true;
@@ -160,7 +161,7 @@ std::vector<Operation> body_of(Capture& capture, const char* what, const std::fu
   return body;
 }
 
-/// Whether the gate of this condition opens the operation; one with a place for its grid has a gate of its own.
+/// Whether the gate of this condition opens the operation. One that reads its grid from memory has an inner gate.
 bool is_gated(const Operation& o) { return o.kind == Operation::Kind::launch && !o.grid.at; }
 
 /// Captures `work`, puts a gate before it, and repeats both.
@@ -184,8 +185,8 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   }
   refuse_too_many(what, rounds, body.size() + 1, begin);  // with the gate
   const Device device(capture->device().shared_from_this());
-  // Where the grids stand is 0 until a gate opens: a condition inside another one whose gate does not even run stays
-  // shut.
+  // The grids in memory are 0 until the gate opens, so a condition inside another one stays shut if its gate does not
+  // even run.
   const Array<unsigned> all(device, grids);
   Array<unsigned> now = empty<unsigned>(device, std::int64_t(grids.size()));
   now.zero();
@@ -196,7 +197,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   std::uint64_t at = now.address();
   for (Operation& o : body)
     if (is_gated(o)) o.grid.at = std::exchange(at, at + 12);
-  // Launches of other places than where they were captured.
+  // These launches are no longer where they were captured, so they cannot be given other arguments.
   for (detail::CapturedLaunch& l : capture->launches)
     if (l.operation >= begin) l.dispatches = 0;
   for (int k = 0; k < rounds; ++k) {

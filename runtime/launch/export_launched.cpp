@@ -1,4 +1,4 @@
-// Each module once, under a name that stays the same from run to run.
+// Writes each launched module once, under a name that stays the same from run to run.
 #include "export_launched.h"
 
 #include <fmt/format.h>
@@ -15,12 +15,12 @@ namespace weft::detail {
 
 namespace {
 
-/// What was written so far.
+/// The files written so far.
 struct Written {
   const std::filesystem::path folder;
   const spirv::Target target;
   std::mutex mutex;
-  /// By stem: hashes of modules, or of reasons, by their number.
+  /// The hashes of the modules of each stem, or of the reasons for refusing them, in order of their numbers.
   std::map<std::string, std::vector<std::uint64_t>> stems;
 
   static Written* get() {
@@ -31,7 +31,7 @@ struct Written {
     return &written;
   }
 
-  /// The name of the next files; empty when these are there already.
+  /// The name of the next files; empty if files with this hash were written already.
   std::string stem_for(const std::string& stem, std::uint64_t hash) {
     std::vector<std::uint64_t>& known = stems[stem];
     if (std::ranges::find(known, hash) != known.end()) return {};

@@ -1,4 +1,4 @@
-// Structures among the arguments of a launch, thread by thread.
+// Notes the structures among the arguments of a thread's launches.
 #include "../detail/given_structures.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Tracing and compiling kernels and their adjoints, once for each way in which they are launched.
+// Traces and compiles kernels and their adjoints, once for each way in which they are launched.
 #include "kernel_programs.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@ namespace weft::detail {
 
 namespace {
 
-/// A kernel's hold on a program. The program is the device's: a kernel that is a global variable outlives the device.
+/// A kernel's hold on a program. The device owns the program, because a kernel that is a global variable outlives the
+/// device.
 struct ProgramUse {
   std::uint64_t device;
   ir::Variant variant;
@@ -41,7 +42,7 @@ LoadedProgram& add(ProgramUses& uses, DeviceState& device, const ir::Variant& va
   return *program;
 }
 
-/// What one kernel was compiled to.
+/// The programs and adjoints of one kernel.
 struct KernelPrograms {
   struct KnownAdjoint {
     ir::Variant variant;
@@ -49,7 +50,7 @@ struct KernelPrograms {
     std::uint32_t max_block;
     std::shared_ptr<KernelAdjoint> adjoint;
   };
-  /// Of a launch in debug mode.
+  /// The identity of launches in debug mode, see identity_of().
   struct KnownIdentity {
     ir::Variant variant;
     std::uint32_t max_block;
@@ -58,7 +59,7 @@ struct KernelPrograms {
   ProgramUses uses;
   std::vector<KnownAdjoint> adjoints;
   std::vector<KnownIdentity> identities;
-  std::optional<TraceMark> first;  ///< of what could be compiled or exported
+  std::optional<TraceMark> first;  ///< the first trace that was compiled or exported
 };
 
 // The kernel is locked.
@@ -69,14 +70,14 @@ KernelPrograms& programs_of(KernelCore& kernel) {
 
 ir::Module trace_once(const KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block) {
   ir::Module module = kernel.trace(variant, max_block);
-  // Whoever asks for larger workgroups and depends on it is refused by the device.
+  // The device refuses kernels that depend on larger workgroups.
   if (!module.fixed_block) module.block = std::min(module.block, max_block);
   return module;
 }
 
-// Variants are the same kernel: what is launched with one value of the host's must not be differentiated, checked,
-// exported, or run on another device with another. So each new one traces the first one again, which must be what it
-// was.
+// All variants are the same kernel: one that is launched with one value of a host's variable must not be
+// differentiated, checked, exported, or run on another device with another value. Each new variant therefore traces the
+// first one again, which must not have changed.
 void expect_same(const KernelCore& kernel, const ir::Module& module, const TraceMark& now, const TraceMark& first) {
   const bool same = first.variant == now.variant && first.max_block == now.max_block;
   if ((same ? now.hash : ir::hash(trace_once(kernel, first.variant, first.max_block))) != first.hash)
@@ -99,7 +100,7 @@ void settle_locked(KernelCore& kernel, const TraceMark& mark) {
   if (auto& first = programs_of(kernel).first; !first) first = mark;
 }
 
-// Messages name the kernel and its lines, so only kernels made at one place share.
+// The key has the kernel's name and place: messages name these, so only kernels made at one place share a program.
 std::string key_of(const ir::Module& module, ir::Hash hash) {
   return fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
 }
@@ -191,7 +192,8 @@ LoadedProgram& KernelAdjoint::counter(DeviceState& device) {
 
 std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& launched,
                                           const ir::AdjointOptions& options) {
-  // With the checks of debug mode, which the launch itself has reported: a thread that they ended has no way back.
+  // The adjoint has the checks of debug mode, too, because a thread that they ended must not go back. The launch itself
+  // has reported their failures.
   ir::Variant variant = launched;
   variant.adjoint = true;
   const std::uint32_t max_block = device.device->info().max_block;

@@ -1,4 +1,4 @@
-// What a kernel was compiled to, and its adjoints. Internal to the runtime.
+// The programs of a kernel and of its adjoints. Internal to the runtime.
 #pragma once
 #include <optional>
 
@@ -8,40 +8,40 @@
 
 namespace weft::detail {
 
-/// The program of a kernel for launches of this variant, compiled when it is first asked for.
+/// The program of a kernel for launches of this variant, compiled by the first call.
 /// Errors: Error(invalid_kernel) when the trace fails; Error(unsupported) when the device lacks what it needs.
 LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Variant& variant);
 
-/// What a kernel's function recorded at one time, by which later traces are measured.
+/// A trace of a kernel's function, with which later ones are compared.
 struct TraceMark {
   ir::Variant variant;
   std::uint32_t max_block;
   ir::Hash hash;
 };
-/// The IR of this variant for an export. `first` is that of the export's first trace, set by it.
-/// Errors: Error(invalid_kernel) when the trace fails, differs from the first one or from what was launched or exported
-/// before, and in a kernel's own function.
+/// The IR of this variant for an export. `first` is the mark of the export's first trace, which sets it.
+/// Errors: Error(invalid_kernel) when the trace fails, when it differs from the first one or from what was launched or
+/// exported before, and inside a kernel's own function.
 ir::Module trace_for_export(KernelCore& kernel, const ir::Variant& variant, std::uint32_t max_block,
                             std::optional<TraceMark>& first);
-/// The export has come about: what was traced for it is what the kernel is from now on.
+/// Notes that an export has succeeded: unless there is an earlier mark, all later traces must agree with this one.
 void settle(KernelCore& kernel, const TraceMark& mark);
 
-/// A number for what the kernel does in launches of this variant, whatever debug mode checks beside that. Kernels that
-/// are made anew at the same place with the same function have the same.
-/// \param program  that of the launch
+/// A number that identifies what the kernel does in launches of this variant, without the checks of debug mode. A
+/// kernel that is made anew at the same place with the same function has the same number.
+/// \param program  the program of the launch
 /// Cost: in debug mode, a trace for the first launch of each variant.
 std::uint64_t identity_of(KernelCore& kernel, DeviceState& device, const ir::Variant& variant,
                           const LoadedProgram& program);
 
-/// The adjoint of a kernel for launches of one variant and one choice of gradients, and what it was compiled to.
+/// The adjoint of a kernel for launches of one variant and one choice of gradients, and its programs.
 class KernelAdjoint {
  public:
   KernelAdjoint(ir::Adjoint adjoint) : adjoint_(std::move(adjoint)) {}
 
   const ir::Adjoint& get() const { return adjoint_; }
-  /// Compiles it for a device when it is first asked for.
+  /// The adjoint's program for a device, compiled by the first call.
   LoadedProgram& program(DeviceState& device);
-  /// The same for the program that counts the entries of the undo log, where there is one.
+  /// The program that counts the entries of the undo log, compiled by the first call. For adjoints that have a log.
   LoadedProgram& counter(DeviceState& device);
 
  private:
@@ -54,8 +54,8 @@ class KernelAdjoint {
   std::shared_ptr<Programs> programs_, counters_;
 };
 
-/// Traces the kernel and builds the adjoint, or finds it among those that the kernel has. `variant` as it was launched.
-/// Errors: Error(not_differentiable) with the line of what has no derivative.
+/// Traces the kernel and builds the adjoint, or finds it among those that the kernel has. `variant` is the launch's.
+/// Errors: Error(not_differentiable) with the line that has no derivative.
 /// Cost: milliseconds for each variant and choice of options; the adjoint is compiled when it is run.
 std::shared_ptr<KernelAdjoint> adjoint_of(KernelCore& kernel, DeviceState& device, const ir::Variant& variant,
                                           const ir::AdjointOptions& options);

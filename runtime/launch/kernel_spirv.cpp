@@ -1,4 +1,4 @@
-// From a kernel to a module that others launch, and its description.
+// Exports a kernel as a module that other programs launch, with its description.
 #include "../kernel_spirv.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ using Role = ReflectedArgument::Role;
 
 constexpr std::string_view kNumbered = "argument ";
 
-/// What the module's parameters are called outside, and which of the function's arguments they are.
+/// The names of the module's parameters in its description, and the numbers of the function's arguments that they are.
 struct Naming {
   std::vector<std::string> names;
   std::vector<std::uint32_t> arguments;
@@ -56,7 +56,7 @@ struct Naming {
                   module.loc);
   }
 
-  /// The parameters of these names.
+  /// The parameters of these names, one bit each.
   std::uint64_t mask(const ir::Module& module, const std::vector<std::string>& wanted, const char* what) const {
     std::uint64_t bits = 0;
     for (const std::string& name : wanted) {
@@ -75,7 +75,7 @@ struct Naming {
   }
 };
 
-/// What weft's runtime does around a launch is not in the module.
+/// Refuses kernels that need what weft's runtime does around a launch, which is not in the module.
 void refuse_what_needs_runtime(const ir::Module& module) {
   const auto refuse = [&](Loc loc, const char* what) {
     throw Error(ErrorKind::unsupported, fmt::format("it cannot be exported: {}", what), module.name,
@@ -146,7 +146,7 @@ ReflectedArgument describe(const ir::AdjointParam& extra, const ir::Param& p, co
   return a;
 }
 
-// The number of the launch, which stands behind the address, is read as the size of the buffer.
+// The number of the launch, which follows the address, is read as the size of the buffer.
 ReflectedArgument failures_at(std::uint32_t offset) {
   ReflectedArgument a;
   a.name = "failures";
@@ -169,7 +169,7 @@ SpirvKernel translate(const ir::Module& module, SpirvOptions options) {
   info.subgroup_size = target.subgroup_size;
   info.max_shared = ~0u;
   backend::check_groups(module, info);
-  // The extension is asked for where it matters.
+  // The extension for uniform flow in subgroups is required only of kernels that depend on it.
   const bool parts = ir::first_in_subgroup_flow(module) != ir::kNone ||
                      std::ranges::any_of(module.functions, [](const auto& function) {
                        return ir::first_in_subgroup_flow(*function) != ir::kNone;
@@ -207,7 +207,7 @@ SpirvKernel translate(const ir::Module& module, SpirvOptions options) {
   return made;
 }
 
-/// An export is described in UTF-8.
+/// Refuses names that are not UTF-8, because the description of an export is.
 void check_names(const SpirvKernel& made) { (void)to_json(made.reflection); }
 
 }  // namespace
@@ -314,7 +314,7 @@ void write_spirv(const SpirvKernel& kernel, const std::string& folder, const std
     try {
       write(".json", std::as_bytes(std::span(json)));
     } catch (const Error&) {
-      platform::remove_file(path(".spv"));  // which is nothing without the other
+      platform::remove_file(path(".spv"));  // useless without its description
       throw;
     }
   });

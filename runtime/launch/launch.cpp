@@ -1,4 +1,4 @@
-// Checks of a launch.
+// Checks the arguments of a launch, and starts it.
 #include "../launch.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ constexpr std::int64_t kMax32 = (1ll << 31) - 1;
   throw Error(ErrorKind::invalid_argument, message, kernel.name(), kernel.loc());
 }
 
-// The compact layout holds i32 sizes and needs the alignment that wide accesses count on.
+// The compact layout holds i32 sizes, and wide accesses rely on its alignment.
 bool needs_strided(const ArrayBase& a, std::int64_t size, const DeviceState& device) {
   return !a.is_contiguous() || (a.address() & (wide_alignment(a.element_bytes()) - 1)) != 0 ||
          size > device.max_threads;
@@ -103,7 +103,7 @@ std::int64_t count_threads(const KernelCore& kernel, const Extent& threads) {
 void value_out_of_range() { invalid("the integer is out of the range of the kernel's parameter"); }
 
 void refuse_argument(const KernelCore& kernel, int argument, const Error& why) {
-  if (!why.kernel().empty()) throw why;  // of a launch inside of kernel_argument(): that one is to blame
+  if (!why.kernel().empty()) throw why;  // the error is that of a launch inside kernel_argument()
   throw Error(why.kind(), fmt::format("argument {}: {}", argument, why.message()), kernel.name(), kernel.loc());
 }
 

@@ -1,4 +1,4 @@
-// Reflections to JSON and back.
+// Converts reflections to JSON and back.
 #include "../reflection.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr const char* kFormat = "weft-kernel";
 
 [[noreturn]] void invalid(const std::string& what) { throw Error(ErrorKind::invalid_argument, "reflection: " + what); }
 
-// A string: readers that know numbers of 53 bits alone would round it.
+// The result is a string, because readers whose numbers have 53 bits would round a number.
 std::string hexadecimal(std::uint64_t number) {
   std::string digits(16, '0');
   for (int k = 0; k < 16; ++k) digits[std::size_t(15 - k)] = "0123456789abcdef"[number >> 4 * k & 15];
@@ -58,7 +58,7 @@ Json argument_to_json(const ReflectedArgument& a, const Reflection& r) {
   return j;
 }
 
-/// A value of JSON and the way to it, for messages.
+/// A value of JSON, and the path to it for messages.
 class Field {
  public:
   Field(const Json& json, std::string path) : json_(json), path_(std::move(path)) {}
@@ -104,7 +104,7 @@ class Field {
     for (const Field& f : list()) all.push_back(f.text());
     return all;
   }
-  /// One of some words: its number.
+  /// Reads one of some words, and returns its number.
   std::uint32_t word(std::span<const char* const> words) const {
     const std::string found = text();
     for (std::uint32_t k = 0; k < words.size(); ++k)
@@ -164,7 +164,7 @@ ReflectedArgument argument_from_json(const Field& f, const std::vector<Reflected
   return a;
 }
 
-// Arguments lie side by side, behind the number of threads.
+// Arguments lie side by side, after the number of threads.
 void check_places(const Reflection& r) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places{{0, 4}};
   for (const ReflectedArgument& a : r.arguments) places.emplace_back(a.offset, std::uint64_t(a.offset) + a.bytes);
@@ -225,7 +225,7 @@ std::string to_json(const Reflection& r) {
   needs["subgroup_size"] = r.subgroup_size;
   try {
     return j.dump(2) + "\n";
-  } catch (const Json::type_error&) {  // texts of JSON are UTF-8, and the rest comes from weft
+  } catch (const Json::type_error&) {  // texts of JSON are UTF-8, and all but the names come from weft
     invalid("the name of kernel \"" + r.name + "\", or that of an argument, is not UTF-8");
   }
 }

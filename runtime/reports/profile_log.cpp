@@ -67,7 +67,7 @@ void ProfileLog::start(const std::vector<std::shared_ptr<DeviceState>>& devices)
     if (std::ranges::find(devices_, device, &Measured::device) != devices_.end()) continue;
     devices_.push_back({device, compare(*device)});
     std::lock_guard lock(device->mutex);
-    // The stream of recordings has nothing to run: others submit what they recorded.
+    // The stream of recordings has nothing to run, because callers submit recordings themselves.
     for (const auto& stream : device->streams)
       if (stream.get() != device->recordings) join(*stream);
     device->profile = shared_from_this();

@@ -1,4 +1,4 @@
-// Collecting, thread by thread.
+// Collects the device work of a thread during a capture.
 #include "capture.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace weft::detail {
 
 namespace {
-// Kernels of the runtime: their names and arguments tell a user nothing.
+// Whether a kernel is one of the runtime's own, whose name and arguments tell a user nothing.
 bool is_of_library(const Loc& loc) {
   constexpr std::string_view here = __FILE__;
   constexpr std::string_view room = here.substr(0, here.find_last_of("/\\"));
@@ -47,7 +47,7 @@ void Capture::will_refer(const ElementWrite& elements) {
   const ReferenceList before = to->references(), after = to->add_references(list);
   if_it_fails([to, before, after] { to->swap_references(after, before); });
   if (before) return;
-  // What its elements are copied to holds these, too, from the second launch on.
+  // Memory that the elements of `to` were copied to before holds these arrays, too, from the second launch on.
   for (const ElementWrite& earlier : writes)
     if (after && earlier.from == to) will_refer(earlier);
 }
@@ -140,7 +140,7 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
       const bool of_condition = watcher->serial > condition;
       if (!of_condition && watcher->needs(elements)) refuse("in a condition of a graph", "condition");
       Change known = change;
-      known.replaces_all &= of_condition;  // or nothing is changed
+      known.replaces_all &= of_condition;  // else the change may not happen, if the condition does not hold
       watcher->before_write(elements, *stream_, known);
     } else if (watcher->needs(elements)) {
       refuse("that is captured", "capture");

@@ -1,4 +1,4 @@
-// Work of a thread that is collected for a graph instead of run. Internal to the runtime.
+// Collects the work of a thread for a graph instead of running it. Internal to the runtime.
 #pragma once
 #include <array>
 #include <exception>
@@ -21,67 +21,70 @@ namespace weft::detail {
 
 struct Change;
 
-/// What a graph needs of a launch to give it other arguments.
+/// The data of a launch that a graph keeps to give it other arguments.
 struct CapturedLaunch {
-  std::size_t operation = 0;    ///< its last dispatch; set by the capture
-  std::size_t dispatches = 0;   ///< arguments are exchanged where it is one; copies that a tape made before are apart
+  std::size_t operation = 0;    ///< the launch's last dispatch; set by the capture
+  std::size_t dispatches = 0;   ///< without a tape's copies before it; if it is 1, arguments can be exchanged
   bool taped = false;           ///< a tape has recorded it
   bool moves_elements = false;  ///< see KernelCore
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
   std::array<std::byte, ir::report::kArgumentBytes> report{};  ///< what debug mode adds to its arguments
-  /// What it changed, and memory of which tapes of the capture needed elements as they stood there after it, or had
-  /// left some there.
+  /// The ranges that it changed, and the memory whose elements, as they were after it, tapes of the capture need or
+  /// have left there.
   std::vector<backend::MemoryRange> changed = {};
   std::vector<std::shared_ptr<Storage>> needed = {};
 };
 
-/// While it lives, work that this thread gives a device is collected, whichever stream it names: for a graph, or for a
-/// command buffer of another's.
+/// A scope in which the work that this thread gives a device is collected, whichever stream it names: for a graph, or
+/// for a command buffer of the caller's.
 ///
-/// It works on a stream of its own. What is done there keeps the memory that it touches for the graph, and is not noted
-/// in it: each launch of the graph is ordered with other work then.
+/// The work goes to a stream of the capture's own. The graph keeps the memory that the work touches. The memory does
+/// not note the work, because each launch of the graph is ordered with other work when it comes.
 class Capture {
  public:
-  /// \param doing  for messages: what happens meanwhile
-  /// \param like  of a recording that others submit: the stream whose switches the work takes after. Null: that of the
-  ///              thread
+  /// \param doing  what the capture does, for messages
+  /// \param like  for a recording, which the caller submits: the stream whose switches the work takes. Null: for a
+  ///              graph, with the switches of the thread's stream
   explicit Capture(DeviceState& device, const char* doing = "a graph is captured", const StreamState* like = nullptr);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();
 
-  /// Of this thread, or null.
+  /// The capture of this thread, or null.
   static Capture* current() { return Context::here().capture; }
-  /// As refuse_waits(), for what is no part of a graph or a recording. \param what  "a stream is to signal a semaphore"
+  /// Refuses an operation on semaphores, which are no part of a graph or a recording.
+  /// \param what  for the message: "a stream is to signal a semaphore"
+  /// Errors: Error(invalid_argument) in a capture.
   static void refuse_semaphores(const char* what);
 
   DeviceState& device() const { return device_; }
   const char* doing() const { return doing_; }
+  /// The stream that collects the work.
   /// Errors: Error(invalid_argument) for another device than the one that is captured.
   StreamState& stream_for(DeviceState& device);
 
   void touch(std::shared_ptr<Storage> storage, bool writes);
-  /// Before work changes elements: a tape from outside could not tell when they do, nor could one from outside of a
-  /// condition whether they do.
-  /// Errors: Error(invalid_argument) where such a tape still needs them.
+  /// Tells the watchers of elements that work is about to change. A tape from outside the capture could not know when
+  /// the change happens, and a tape from outside a condition not whether it does.
+  /// Errors: Error(invalid_argument) if such a tape still needs the elements.
   void before_write(const ArrayBase& elements, const Change& change);
-  /// After the dispatches of a launch.
+  /// Notes a launch whose dispatches were collected.
   /// \param args, uses  of the launch
   void launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> uses);
-  /// After a launch over no threads: it is no node that could be given arguments.
+  /// Notes a launch over no threads, which is no node that could be given arguments.
   void launched_nothing();
-  /// A tape has recorded the last launch.
+  /// Notes that a tape has recorded the last launch.
   void taped() { launches.back().taped = true; }
-  /// The last launch is to be given other arguments.
+  /// Notes that the last launch will be given other arguments.
   void will_be_set();
-  /// Called, last one first, when the capture or the condition ends by an exception: what the host has noted of an
-  /// object meanwhile is put back, since the work that goes with it never runs.
+  /// Keeps a function that puts back what the host has noted about an object. If the capture or the condition ends by
+  /// an exception, these functions are called, the last one first, because the work that belongs to them never runs.
   /// \param restore  throws nothing
   void if_it_fails(std::function<void()> restore);
-  /// What is captured in its life goes again, unless all has been done: an error that the caller may catch in the
-  /// capture leaves nothing of it.
+  /// A scope whose captured work is dropped again unless done() was called: an error that the caller catches within the
+  /// capture leaves nothing behind.
   class Undo {
    public:
     explicit Undo(Capture& capture);
@@ -101,44 +104,45 @@ class Capture {
   struct Touched {
     std::shared_ptr<Storage> storage;
     bool writes = false;
-    bool changes = false;  ///< a kernel may change what elements hold: it is given the array to change it
-    /// Of messages: the first launch that works on it, and as which parameter. Null where none does.
+    bool changes = false;  ///< a kernel is given the array to change it, and may change what its elements hold
+    /// The first launch that works on it, and as which parameter, for messages. Null: none does.
     std::shared_ptr<const ir::Interface> kernel = nullptr;
     std::size_t parameter = 0;
   };
   std::map<Storage*, Touched> used;
   std::vector<ElementWrite> writes;
-  /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers to both, what
-  /// its elements hold and what they will.
-  /// Errors: Error(unsupported) for a copy of elements that is recorded for others, who submit it when they like: by
-  /// then other elements may stand there.
+  /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers both to what
+  /// its elements hold and to what they will hold.
+  /// Errors: Error(unsupported) for a copy of elements in a recording, which the caller submits at any time: by then
+  /// the elements may hold other arrays.
   void write_elements(const ElementWrite& elements, const std::function<void()>& write);
   std::vector<CapturedLaunch> launches;
-  /// What a launch, or a build or refit, needs of a structure when it runs.
+  /// The data of a structure that a launch, or a build or refit, needs when it runs.
   struct StructureNeed : StructureUse {
-    std::size_t launch = SIZE_MAX;  ///< its number; SIZE_MAX: a build or refit
+    std::size_t launch = SIZE_MAX;  ///< number of the launch; SIZE_MAX: a build or refit
     bool first = false;             ///< a build before which the device holds none of the structure's data
-    bool changed = false;           ///< a rebuild, since work of the capture changes what a mesh is of
+    bool changed = false;           ///< a rebuild of a mesh whose indices work of the capture changes
     std::shared_ptr<const ir::Interface> kernel = nullptr;  ///< for messages
   };
   std::vector<StructureNeed> uses;
-  /// Work builds or refits a structure in the memory and to the size that it has.
-  /// Errors: Error(invalid_argument) for a structure of which the device holds nothing yet, in a condition.
+  /// Notes work that builds or refits a structure in its present memory and size.
+  /// Errors: Error(invalid_argument), in a condition, for a structure of which the device holds nothing yet.
   void builds(const StructureUse& use);
-  /// Work changes the indices of a mesh. Until its rebuild, in the same condition, nothing may use it.
+  /// Notes work that changes the indices of a mesh. Nothing may use the mesh until its rebuild, in the same condition.
   void changes_indices(std::shared_ptr<Generation> mesh);
   void rebuilds(const StructureUse& mesh);
   bool is_changed(const Generation& mesh) const;
-  /// Errors: Error(invalid_argument) where a mesh was changed by then and not rebuilt. \param what  for messages
+  /// Refuses an operation while a mesh is changed and not rebuilt. \param what  the operation, for the message
+  /// Errors: Error(invalid_argument) in that case.
   void refuse_changed(const char* what) const;
-  /// Meshes whose indices are changed, and that were not rebuilt since.
+  /// Meshes whose indices were changed, and that were not rebuilt since.
   std::vector<std::shared_ptr<Generation>> changed;
   bool by_handles = false;  ///< some launch goes by handles
-  /// Where the innermost condition begins, see Storage::serial; 0: there is none.
+  /// The serial (see Storage::serial) at which the innermost condition begins; 0: there is none.
   std::uint64_t condition = 0;
-  std::uint64_t serial = 0;  ///< of the first memory that is made in the capture
+  std::uint64_t serial = 0;  ///< at which the capture begins: memory and watchers made in it have higher ones
   std::unique_ptr<backend::Operations> take();
-  /// What the launches report to, or null. Before take().
+  /// Takes the buffer that the launches report to, or null. Call before take().
   std::shared_ptr<ReportBuffer> take_reports();
 
  private:
@@ -155,17 +159,17 @@ class Capture {
   const int exceptions_ = std::uncaught_exceptions();
 };
 
-/// At the end of an object that others may know by a handle: the element becomes zeros at once, and in a capture also
-/// behind what was captured, which may write it again in each launch. A lost device has nothing to be told.
+/// Sets an element that kernels find by a handle to zeros, when its object ends: at once, and in a capture also after
+/// the captured work, which may write it again in each launch. Errors, as of a lost device, are ignored.
 void clear_handle(const ArrayBase& element) noexcept;
 
-/// Errors: Error(invalid_argument) naming the call for a function that holds none.
+/// Refuses an empty std::function. Errors: Error(invalid_argument), naming the call.
 template <class F>
 void refuse_empty(const std::function<F>& f, const char* call) {
   if (!f) throw Error(ErrorKind::invalid_argument, std::string(call) + " is given an empty function");
 }
 
-/// Where this thread's work on a device goes that names no stream.
+/// The stream for this thread's work on a device that names no stream: that of the capture, if there is one.
 StreamState& current_stream(DeviceState& device);
 
 }  // namespace weft::detail

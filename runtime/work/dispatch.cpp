@@ -1,4 +1,4 @@
-// Packing of arguments, hazards and dispatches of a launch.
+// Packs the arguments of a launch, finds what it accesses, and issues its dispatches.
 #include "dispatch.h"
 
 #include <fmt/format.h>
@@ -55,10 +55,10 @@ void pack_extents(std::byte* block, const ir::Interface& i, const Extent& thread
   }
 }
 
-// Returns the array of the argument that the kernel accesses, or null.
+// Returns the argument's array if the kernel accesses it, else null.
 inline const ArrayBase* pack_argument(std::byte* block, const ir::Param& p, const HostArg& arg) {
   if (!arg.array) {
-    // Most values are of 4 bytes, which take one move where a length that is not known takes a call.
+    // Most values have 4 bytes. They take one move, whereas a length that is not known takes a call.
     if (p.bytes == 4)
       std::memcpy(block + p.offset, arg.value, 4);
     else
@@ -70,8 +70,8 @@ inline const ArrayBase* pack_argument(std::byte* block, const ir::Param& p, cons
   return p.access == ir::Access::none ? nullptr : arg.array;
 }
 
-// Room for things that are written before they are read: to set all ranges would cost each launch some 50 ns. A few, as
-// nearly all launches have, stay off the heap.
+// Memory for elements that are written before they are read: initialising all ranges would cost each launch some 50 ns.
+// Up to `few` elements, which are enough for nearly all launches, need no heap memory.
 template <class T, std::size_t few>
 class Room {
  public:
@@ -93,7 +93,7 @@ class Room {
 
 }  // namespace
 
-// As the module's parameters are called, see Trace::begin_part.
+// The name is that of the module's parameter, see Trace::begin_part.
 std::string argument_name(const HostArg& arg) {
   std::string name = fmt::format("argument {}", arg.argument);
   if (arg.field_name) name += arg.field_name(arg.field);
@@ -134,23 +134,23 @@ namespace {
 
 using Memory = std::span<const std::shared_ptr<Storage>>;
 
-// Which of it a kernel changes is not known: it may read and write all.
+// The access to memory that elements lead to: what a kernel changes there is not known, so it may read and write all.
 constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
 
-// What a launch works on beside its arguments, found by them.
+// The memory that a launch works on beyond its arguments.
 struct Beyond {
-  References held, held_read;                     ///< by elements, which change what these hold, or do not
-  bool changes_held = false, reads_held = false;  ///< in a capture: whatever elements hold when the graph runs
+  References held, held_read;                     ///< reached from elements of changed arguments, and of read ones
+  bool changes_held = false, reads_held = false;  ///< there are such arguments: a graph follows them when it runs
   References by_handles;
-  std::vector<View> changed;     ///< all of `held`, for those who watch it
-  std::vector<Access> accesses;  ///< of the arguments, then of all that
+  std::vector<View> changed;     ///< views of all of `held`, for its watchers
+  std::vector<Access> accesses;  ///< of the arguments, then of the memory above
 };
 
-// One launch on its way: its argument block, what it accesses, and the dispatches that it takes.
+// One launch: its argument block, its accesses, and the dispatches that it takes.
 //
-// What refuses a launch does so before others are told that elements change. What a kernel does through an address that
-// it has loaded is noted for all of its arrays (mark_accesses): where it changes no argument through which others are
-// reached, it changes nothing there.
+// A launch is refused before watchers are told that elements change. What a kernel does through an address that it has
+// loaded is noted for all of its arrays (mark_accesses). If it changes no argument that leads to other arrays, it
+// therefore changes nothing there.
 class KernelWork final : DeviceWork::Words {
  public:
   explicit KernelWork(const Dispatch& launch)
@@ -179,11 +179,11 @@ class KernelWork final : DeviceWork::Words {
   }
 
  private:
-  // Ranges beside those of arguments: the report buffer, what the elements of arrays hold (changed, or read), what is
-  // behind handles, and what else is read.
+  // The number of ranges beside those of arguments: the report buffer, what elements lead to (changed, or read), what
+  // handles lead to, and Dispatch::reads.
   static constexpr std::size_t kOthers = 5, kFew = 69;
 
-  // The kernel's name and place, for errors that have none.
+  // Calls f, and adds the kernel's name and place to errors that have none.
   template <class F>
   auto named(const F& f) const {
     try {
@@ -232,7 +232,7 @@ class KernelWork final : DeviceWork::Words {
       refuse_freed(by_handles, "an array was freed that a structure stands on which kernels find by its handle");
     }
     accesses.assign(accesses_.data(), accesses_.data() + num_arrays_);
-    changed.reserve(held.size());  // accesses point there
+    changed.reserve(held.size());  // accesses point to its elements, which must not move
     for (const std::shared_ptr<Storage>& s : held) {
       changed.push_back(View::all_of(s));
       accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr, nullptr, true});
@@ -247,7 +247,8 @@ class KernelWork final : DeviceWork::Words {
     add_ranges(launch_.reads, ir::Access::read, 1, captured && !launch_.reads.empty());
   }
 
-  // \param room  for the report buffer, and for one range that stands for many of each list that is to come
+  // Adds the ranges of a list, or one range of all memory if they are too many.
+  // \param room  ranges to leave free: for the report buffer, and one for each list that is to come
   // \param all   the launch may reach any memory, not just that of the list
   void add_ranges(Memory list, ir::Access access, std::size_t room, bool all) {
     if (list.empty() && !all) return;
@@ -278,7 +279,7 @@ class KernelWork final : DeviceWork::Words {
   }
 
   backend::Ticket issue() {
-    // A mesh whose indices the arguments change is none by now.
+    // A mesh whose indices the launch changes needs its rebuild by now.
     if (call_.by_handles)
       named([&] {
         launch_.on.device->handles.refuse_unbuilt();
@@ -298,7 +299,7 @@ class KernelWork final : DeviceWork::Words {
     return ticket;
   }
 
-  // One dispatch of n threads. `first` counts from where the step begins, `number` from the first of the launch.
+  // Records one dispatch of n threads. Its first thread is number `first` of the step, and `number` of the launch.
   backend::Ticket record(std::uint32_t n, std::int64_t first, std::int64_t number) {
     std::byte* const block = block_.data();
     std::memcpy(block, &n, 4);
@@ -324,12 +325,13 @@ class KernelWork final : DeviceWork::Words {
     });
   }
 
-  // To the stream, which is locked, in parts where there is a budget.
+  // Gives a dispatch to the stream, which is locked; in parts if there is a budget.
   backend::Ticket give(backend::Stream& s, std::uint32_t n, std::size_t num_ranges) {
     DeviceState& device = *launch_.on.device;
     const std::uint32_t groups = (n + call_.block - 1) / call_.block;
     const std::uint32_t limit = device.device->info().max_groups;
-    // As even as can be: the last row has few idle workgroups. Divisions would cost as much as much else here.
+    // Rows are as even as possible, so that the last one has few idle workgroups. Most launches have one row, and skip
+    // the divisions, which cost as much as a large part of this function.
     const std::uint32_t rows = groups <= limit ? 1 : (groups + limit - 1) / limit;
     const backend::Grid grid{rows == 1 ? groups : (groups + rows - 1) / rows, rows, 1};
     const auto launch = [&](const backend::Grid& part) {
@@ -344,7 +346,7 @@ class KernelWork final : DeviceWork::Words {
   const Dispatch& launch_;
   const ir::Interface& call_;
   Room<std::byte, 512> block_;
-  // The arrays that the kernel accesses, gathered once: each is looked at several times.
+  // The arrays that the kernel accesses, gathered once because each is looked at several times.
   Room<Access, 64> accesses_;
   std::size_t num_arrays_ = 0;
   const std::size_t max_ranges_;

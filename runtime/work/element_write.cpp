@@ -1,4 +1,4 @@
-// References of memory before and after a write of its elements.
+// Keeps the references of memory up to date before and after a write of its elements.
 #include "element_write.h"
 
 #include <algorithm>
@@ -27,12 +27,12 @@ void ElementWrite::refuse_circle() const {
 }
 
 void ElementWrite::run(const std::function<void()>& write) const {
-  // A copy that the runtime makes has no type of its own.
+  // A copy that the runtime makes has no element type of its own, so it takes after its source.
   if (from && from->may_hold_arrays && !to->may_hold_arrays) to->may_hold_arrays = true;
-  // Elements of another device hold no arrays, or their copy is refused.
+  // Elements from another device hold no arrays, else their copy is refused.
   if (!to->may_hold_arrays || (from && from->device != to->device)) return write();
   if (Capture* const capture = Capture::current()) return capture->write_elements(*this, write);
-  ReferenceList before;  // freed after the lock is
+  ReferenceList before;  // destroyed after the lock is released
   const auto lock = to->device->lock_elements();
   before = to->references();
   const References all = brought();

@@ -12,25 +12,26 @@ namespace weft::detail {
 /// elements. No other thread writes elements in between (DeviceState::lock_elements()).
 struct ElementWrite {
   std::shared_ptr<Storage> to;
-  std::shared_ptr<Storage> from;  ///< whose elements are copied; null: they come with `list`
+  std::shared_ptr<Storage> from;  ///< the source of a copy; null: the host's elements, which hold `list`
   References list;
   bool whole = false;        ///< writes all elements of `to`, which refers to nothing else afterwards
   bool conditional = false;  ///< in a condition of a graph: happens once, never, or several times
 
   /// The memory that the written elements hold if `from` refers to `held`.
   References brought(const References& held) const;
-  /// The same for what `from` refers to now.
+  /// The memory that the written elements hold with what `from` refers to now.
   References brought() const;
+  /// Refuses a write by which memory would hold itself in a circle.
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void refuse_circle() const;
   /// Calls `write`, which issues the write. In a capture each launch of the graph makes it, with what elements of
-  /// `from` hold then. After a write that failed `to` refers to old and new memory, since some elements may be written.
+  /// `from` hold then. After a write that failed, `to` refers to old and new memory, because it may be half done.
   /// Errors: as refuse_circle(), and then nothing has changed.
   void run(const std::function<void()>& write) const;
 };
 
-/// Checks what `to` and `brought` lead to, which goes with the launch of a kernel that writes elements of `to`.
-/// Errors: Error(invalid_argument) if that may be an array that was freed.
+/// Checks all memory that `to` and `brought` lead to, because a kernel that writes elements of `to` may access it.
+/// Errors: Error(invalid_argument) if an array was freed there.
 void refuse_freed(Storage& to, const References& brought);
 
 /// Marks a kernel that copies elements as bytes: see KernelCore::moves_elements.
@@ -40,7 +41,7 @@ K moving_elements(K kernel) {
   return kernel;
 }
 
-/// Whether nothing else lies in the array's memory.
+/// Whether the array covers all of its memory.
 bool is_whole(const ArrayBase& a);
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Events: moments in the work of a stream, which others wait for.
+// Events: moments in the work of a stream, which the host and other streams wait for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace weft {
 using detail::StreamState;
 
 namespace {
-// An event of a capture has no stream, and the capture's number for a ticket.
+// An event of a capture has no stream, and the capture's serial as its ticket.
 void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t ticket) {
   if (!stream && ticket)
     throw Error(
@@ -43,7 +43,7 @@ bool Event::wait_for(double seconds, Loc loc) const {
     detail::refuse_waits();
     if (!(seconds >= 0)) invalid("a wait of {} seconds", seconds);
     using Clock = std::chrono::steady_clock;
-    constexpr double kForEver = 1e8;  // what a clock can count; some years
+    constexpr double kForEver = 1e8;  // seconds: some years, which the clock can count
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(std::min(seconds, kForEver)));
     Clock::duration pause = std::chrono::microseconds(20);
@@ -58,7 +58,7 @@ bool Event::wait_for(double seconds, Loc loc) const {
   });
 }
 
-// In a capture order follows from the arrays alone: events there say nothing that the graph does not know.
+// In a capture the order follows from the arrays alone, so events there add nothing to what the graph knows.
 Event Stream::record(Loc loc) const {
   return detail::called_from(loc, [&] {
     Event event;
@@ -88,7 +88,7 @@ void Stream::wait(const Event& event, Loc loc) const {
     if (event.stream_->device != state_->device) {
       const std::string &own = state_->device->device->info().name, &other = event.stream_->device->device->info().name;
       invalid("a stream of device {} is to wait for an event of device {}{}: wait for it on the host", own, other,
-              other == own ? " (2)" : "");  // as profiles tell them apart
+              other == own ? " (2)" : "");  // the way in which profiles tell them apart
     }
     event.stream_->start(event.ticket_);
   });

@@ -1,4 +1,4 @@
-// Which views share elements.
+// Finds out whether views share elements.
 #include "observe.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ bool same_elements(const ArrayBase& a, const ArrayBase& b) {
 bool may_overlap(const ArrayBase& a, const ArrayBase& b) {
   if (a.storage() != b.storage() || a.size() == 0 || b.size() == 0) return false;
   if (a.address() >= b.address() + b.extent_bytes() || b.address() >= a.address() + a.extent_bytes()) return false;
-  // Let all strides from some size s on, of both, be multiples of s, and what is left of each view without those
-  // dimensions be short: seen modulo s, each view is one interval of bytes, and these are compared on a circle.
+  // Dimensions whose strides are multiples of some size s vanish modulo s. If each view is short without them, it is
+  // one interval of bytes on a circle of length s, and the views are apart if these intervals are.
   std::int64_t candidates[8];
   int n = 0;
   for (const ArrayBase* v : {&a, &b})

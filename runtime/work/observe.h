@@ -1,5 +1,5 @@
-// Who hears of what is done to arrays before it is done: a tape that records, and whoever still needs the elements.
-// Internal to the runtime.
+// Objects that hear of operations on arrays before these happen: the tape that records, and watchers that still need
+// the elements. Internal to the runtime.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,112 +25,113 @@ struct CheckedLaunch {
   std::int64_t count;
   std::span<const HostArg> args;
   StreamState& stream;
-  std::span<const StructureUse> uses;  ///< of structures by value
+  std::span<const StructureUse> uses;  ///< structures that the launch is given by value
 };
 
-/// What the host gives for the elements of an array.
+/// The values that the host gives for the elements of an array.
 struct HostValues {
   std::span<const std::byte> bytes;  ///< of all elements, or of one that stands for each
-  /// The scalars of an element, which lies at multiples of `element_bytes`; with none all bytes count.
+  /// The scalars of an element; elements lie `element_bytes` apart. Empty: all bytes count.
   std::span<const Leaf> leaves = {};
   std::uint32_t element_bytes = 1;
-  const References* held = nullptr;  ///< where the bytes hold addresses: of this memory, or of that of the array itself
+  const References* held = nullptr;  ///< if the bytes hold addresses: of this memory, or of the array's own
 };
 
-/// What is about to happen to elements, for those who watch them.
+/// A change that is about to happen to elements, for their watchers.
 struct Change {
   const char* by;                  ///< in a message: "fill()", or the name of a kernel
-  const char* argument = nullptr;  ///< of that kernel: through which it changes them
-  bool replaces_all = false;       ///< each gets another value
-  bool by_elements = false;        ///< which lead to them: by then they may lead elsewhere
+  const char* argument = nullptr;  ///< the argument of that kernel through which the elements change
+  bool replaces_all = false;       ///< each element gets a new value
+  bool by_elements = false;        ///< elements of the arguments lead there, and may lead elsewhere at another time
 };
 
 class TapeCore;
 class TapeRecord;
 using MakeRecord = std::function<std::unique_ptr<TapeRecord>(TapeCore&)>;
 
-/// Hears of the operations of one thread, in order. What it throws is thrown by the operation, which then does nothing.
+/// An object that hears of the operations of one thread, in order. If it throws, so does the operation, which then does
+/// nothing.
 class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual void launching(const CheckedLaunch& launch) = 0;
-  /// That launch is on its stream.
+  /// The launch of the last launching() is on its stream.
   virtual void launched() = 0;
   /// \param leaves  scalars of an element
   virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
   /// All elements are replaced by values of the host.
   virtual void overwriting(const ArrayBase& to, const HostValues& values) = 0;
   /// The host is given the elements themselves.
-  /// \param what  as it is called in a message: "host_span()"
+  /// \param what  the operation in a message: "host_span()"
   virtual void exposing(const ArrayBase& elements, const char* what) = 0;
-  /// An operation on arrays of which no derivative is known.
-  /// \param others   what it reads beside `from`
-  /// \param what     as it is called in a message: "a copy of an array"
+  /// An operation whose derivative is not known makes `to` from `from`.
+  /// \param others   arrays that it reads beside `from`
+  /// \param what     the operation in a message: "a copy of an array"
   /// \param instead  what the message advises: "let a kernel ..."
   virtual void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
                        const char* what, const char* instead) = 0;
-  /// An operation of the library that makes `to` from all of `from`, with a derivative of its own. What it launches is
-  /// heard by unrecorded() only.
-  /// \param record  makes what goes back through it; called where gradients pass
+  /// An operation of the library, with a derivative of its own, makes `to` from all of `from`. Only unrecorded() hears
+  /// of its launches.
+  /// \param record  makes the record that goes back through the operation; called if gradients pass
   virtual void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) = 0;
-  /// Work is about to run that was captured before, or to be captured for later: not what is done here and now.
-  /// \param what  in a message: "a graph is launched"
+  /// Captured work is about to run, or work is about to be captured: in both cases, it is not done here and now.
+  /// \param what  the operation in a message: "a graph is launched"
   virtual void replaying(const char* what) = 0;
   /// The host reads elements.
   virtual void reading(const ArrayBase& from) = 0;
   /// A function of the caller stands for operations on these arrays.
   virtual void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) = 0;
-  /// Who hears of what is not to be recorded.
+  /// The recorder that hears of operations which are not to be recorded; null: none does.
   virtual Recorder* unrecorded() { return nullptr; }
-  /// What it is to a tape that a change is made of which this one hears.
+  /// How a change that this recorder hears of relates to a tape.
   enum class Hears {
-    nothing,     ///< it is not on that tape
-    all,         ///< it is, or is taken back
-    first_time,  ///< it is not, in a step that is made again on the way back
-    again,       ///< it is not, in such a step that is made again to go back through it
+    nothing,     ///< the change is not on that tape
+    all,         ///< it is on the tape, or is taken back
+    first_time,  ///< it is not on the tape, but made in a step that the way back runs again
+    again,       ///< it is not on the tape, and made while the way back runs such a step again
   };
   virtual Hears hears_for(const TapeCore& tape) const = 0;
 };
 
-/// The one that hears of this thread's operations now, or null.
+/// The recorder that hears of this thread's operations now, or null.
 inline Recorder* recorder() { return Context::here().recorder; }
 
-/// While it lives, `recorder` (or, for null, nobody) hears of this thread's operations.
+/// A scope in which `recorder` hears of this thread's operations; with null, none does.
 class HeardBy : Within<Recorder*> {
  public:
   explicit HeardBy(Recorder* recorder) : Within(&Context::recorder, recorder) {}
 };
 
-/// While it lives, no tape hears of this thread's operations as such: of what is to be made again with the rest when
-/// steps are run again, and has no derivative.
+/// A scope in which no tape records this thread's operations. It is for operations that have no derivative, and that
+/// are repeated with all others when steps are run again.
 class Quiet : HeardBy {
  public:
   Quiet() : HeardBy(recorder() ? recorder()->unrecorded() : nullptr) {}
 };
 
-/// Hears of changes of a storage by any thread: see Storage::watch().
+/// An object that hears of changes of a storage by any thread: see Storage::watch().
 class Watcher {
  public:
   Watcher();
   virtual ~Watcher() = default;
   /// These elements are about to be changed by work on `stream`, or by the host after a wait for all that uses them.
   virtual void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) = 0;
-  /// Whether a change would take something away that is still needed.
+  /// Whether a change of these elements would destroy values that are still needed.
   virtual bool needs(const ArrayBase&) { return false; }
-  /// Whether it must hear of each change: a tape's recorded work has left elements there, for what it records later.
+  /// Whether it must hear of each change, because a tape's recorded work has left elements there for later records.
   virtual bool follows(const ArrayBase&) { return false; }
-  /// Work is captured that changes these elements; before_write() comes with each launch of the graph.
+  /// Work that changes these elements is captured; before_write() comes with each launch of the graph.
   virtual void before_captured_write(const ArrayBase&, const Change&) {}
-  /// The structure that stands on the memory, and is none any more once that changes. Null for all others.
+  /// The structure that stands on the memory, which is invalid once the memory changes. Null for all other watchers.
   virtual const Generation* structure() const { return nullptr; }
   /// Whether that structure stands on these elements.
   virtual bool stands_on(const ArrayBase&) const { return false; }
 
   const std::uint64_t serial;  ///< see Storage::serial
-  const bool captured;         ///< made while a graph was captured: it watches what each launch of that does
+  const bool captured;         ///< made while a graph was captured: it watches what each launch of the graph does
 };
 
-/// Of an array that work changes which is captured, or that a graph changes.
+/// Tells the watchers of an array that captured work changes.
 void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change);
 
 /// Tells the watchers of an array's memory.
@@ -144,8 +145,8 @@ inline void before_write(const ArrayBase& elements, StreamState& stream, const C
 /// Whether these are the same elements in the same order.
 bool same_elements(const ArrayBase& a, const ArrayBase& b);
 
-/// Whether an element of one may share bytes with an element of the other. Views that interleave in the way of columns
-/// of one matrix are told apart; of others only the extents are compared.
+/// Whether an element of one may share bytes with an element of the other. Views that interleave like the columns of a
+/// matrix are known to be apart; of other views only the extents are compared.
 bool may_overlap(const ArrayBase& a, const ArrayBase& b);
 
 }  // namespace weft::detail

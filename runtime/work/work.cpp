@@ -1,4 +1,4 @@
-// What comes before device work is issued.
+// The steps of issuing device work.
 #include "work.h"
 
 #include "capture.h"
