@@ -25,4 +25,43 @@ class Scalars : public Array<T, 4> {
   }
 };
 
+/// The words of the elements, from number `word` on. With four dimensions there is room for that word alone.
+template <class T>
+Scalars<T> words(const ArrayBase& a, std::int64_t word) {
+  return Scalars<T>(a, std::uint64_t(word) * sizeof(T), a.element_bytes() / sizeof(T));
+}
+
+/// A view that can be cut.
+class CutView : public ArrayBase {
+ public:
+  explicit CutView(const ArrayBase& a) : ArrayBase(a) {}
+  CutView cut(int k, std::int64_t lo, std::int64_t hi) const {
+    CutView p = *this;
+    p.restrict(k, lo, hi, 1);
+    return p;
+  }
+};
+
+/// The longest dimension, if a view has more words than one dispatch has threads, else -1.
+inline int dimension_to_cut(const ArrayBase& a, std::size_t word_bytes) {
+  const std::int64_t words = a.ndim() == 4 ? 1 : a.element_bytes() / std::int64_t(word_bytes);
+  if (a.size() <= a.storage()->device->max_threads / words) return -1;
+  int k = 0;
+  for (int d = 1; d < a.ndim(); ++d)
+    if (a.shape(d) > a.shape(k)) k = d;
+  return a.shape(k) > 1 ? k : -1;
+}
+
+/// How many launches the words of an element take.
+inline std::int64_t rounds(const ArrayBase& a, std::size_t word_bytes) {
+  return a.ndim() == 4 ? std::int64_t(a.element_bytes() / word_bytes) : 1;
+}
+
+/// Whether the elements can be copied as words of four bytes.
+inline bool in_words(const ArrayBase& a) {
+  bool whole = a.element_bytes() % 4 == 0 && a.address() % 4 == 0;
+  for (int k = 0; k < a.ndim(); ++k) whole = whole && a.stride(k) % 4 == 0;
+  return whole;
+}
+
 }  // namespace weft::detail

@@ -119,7 +119,7 @@ void StreamState::keep_alone(backend::Stream& s, ReportBuffer& reports) {
 void StreamState::settle(backend::Stream& s) {
   Reports found;
   try {
-    collect(s, ~backend::Ticket(0), found);
+    collect(s, backend::kAllWork, found);
   } catch (...) {
     kept_ = std::move(found);
     throw;
