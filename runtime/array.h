@@ -208,7 +208,7 @@ class ArrayBase {
 
 /// An array of T (a scalar, vector, matrix, struct, ...) in the memory of a device. A handle: copies share the
 /// elements; clone() copies them. The memory is freed when the last handle is gone and the device has finished with it.
-/// Arrays that the elements hold live as long.
+/// Arrays that the elements hold live as long, and longer if only parts are assigned: until all elements are at once.
 ///
 /// Elements are in row-major order; the last dimension is contiguous unless the array is a view. Creating, filling and
 /// copying run in order with launches on Device::stream(); only functions that bring data to the host wait.

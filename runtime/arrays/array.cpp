@@ -13,9 +13,7 @@
 #include "../core/view.h"
 #include "../extent.h"
 #include "../work/capture.h"
-#include "../work/element_write.h"
 #include "../work/observe.h"
-#include "../work/work.h"
 #include "announced.h"
 
 namespace weft {
@@ -147,7 +145,7 @@ VulkanBuffer ArrayBase::vk(Loc loc) const {
 detail::References ArrayBase::references() const {
   if (!storage_) return {};
   const detail::ReferenceList held = storage_->references();
-  detail::References list = held ? *held : detail::References();
+  detail::References list = held ? held->others : detail::References();
   if (std::ranges::any_of(list, &detail::Storage::is_freed))
     invalid("the elements of an array may hold another array that was freed: assign all of them anew");
   list.push_back(storage_);  // elements may hold views of their own array

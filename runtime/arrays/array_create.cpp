@@ -12,7 +12,6 @@ namespace weft::detail {
 
 namespace {
 constexpr double kMost = 9.0e15;  // beyond 2^53 neighbouring values are no longer told apart
-
 }  // namespace
 
 std::int64_t arange_size(double start, double stop, double step) {

@@ -1,4 +1,5 @@
 // Copies elements of arrays to and from the host.
+#include <algorithm>
 #include <cstring>
 
 #include "../../frontend/support/invalid.h"
@@ -15,10 +16,56 @@ namespace weft {
 
 using detail::AnnouncedRead;
 using detail::AnnouncedWrite;
-using detail::extent_of;
 using detail::from_end;
 using detail::require_memory;
+using detail::View;
 using detail::write_to;
+
+namespace {
+// An array whose elements are one element.
+class Repeated : public detail::View {
+ public:
+  Repeated(const ArrayBase& shape, const View& element) : View(element) {
+    ndim_ = shape.ndim();
+    for (int k = 0; k < ndim_; ++k) shape_[std::size_t(k)] = shape.shape(k);
+    stride_ = {};
+  }
+};
+
+// Writes all elements of an array that has some. The recorder and the watchers were told.
+void write_elements(const ArrayBase& to, const void* data) {
+  if (to.is_contiguous()) {
+    const std::uint64_t bytes = std::uint64_t(to.size()) * to.element_bytes();
+    return write_to(*to.storage(), [&](backend::Stream& s) { return s.upload(to.address(), data, bytes); });
+  }
+  const View packed = View::like(to);
+  write_elements(packed, data);
+  detail::strided_copy(to, packed);
+}
+
+// Writes one element to all places of an array that has some. The recorder and the watchers were told.
+void fill_elements(const ArrayBase& to, const std::byte* element) {
+  const std::uint32_t each = to.element_bytes();
+  const std::uint64_t bytes = std::uint64_t(to.size()) * each;
+  // A pattern that repeats every word takes the device's own fill, also for whole allocations, which are padded to
+  // words.
+  bool repeats = 4 % each == 0 || each % 4 == 0;
+  for (std::uint32_t i = 0; i < std::max(each, 4u); ++i)
+    repeats = repeats && element[i % each] == element[i % 4 % each];
+  if (to.is_contiguous() && repeats && (bytes % 4 == 0 || detail::is_whole(to)) && to.address() % 4 == 0) {
+    std::uint32_t pattern;
+    std::byte word[4];
+    for (std::uint32_t i = 0; i < 4; ++i) word[i] = element[i % each];
+    std::memcpy(&pattern, word, 4);
+    return write_to(*to.storage(),
+                    [&](backend::Stream& s) { return s.fill(to.address(), (bytes + 3) / 4 * 4, pattern); });
+  }
+  const auto storage = detail::allocate(to.storage()->device, each);
+  const View one(storage, storage->allocation.address, 1, each);
+  write_elements(one, element);
+  detail::strided_copy(to, Repeated(to, one));
+}
+}  // namespace
 
 void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const detail::Leaf> leaves,
                        const detail::References* held) {
@@ -28,14 +75,7 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
   const AnnouncedWrite announced(
       "assign()", *this,
       {{static_cast<const std::byte*>(data), std::size_t(count * element_bytes_)}, leaves, element_bytes_, held});
-  if (!is_contiguous()) {
-    ArrayBase packed(ndim_, element_bytes_);
-    packed.create(device(), extent_of(shape_, ndim_), ndim_);
-    packed.upload(data, count);
-    detail::strided_copy(*this, packed);
-    return;
-  }
-  write_to(*storage_, [&](backend::Stream& s) { return s.upload(address_, data, count * element_bytes_); });
+  write_elements(*this, data);
 }
 
 void ArrayBase::download(void* data) const {
@@ -75,27 +115,18 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   elements.refuse_circle();
   const AnnouncedWrite announced("assign()", *this,
                                  {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
-  elements.run([&] { upload(data, count, {}, &references); });
+  elements.run([&] { write_elements(*this, data); });
 }
 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
-  // A kernel that fills is also given the memory that elements lead to, which must not be freed. If it was, the host
-  // writes the elements of a contiguous array.
-  const bool by_host = is_contiguous() && storage_->leads_to_freed();
-  if (!by_host) detail::refuse_freed(*storage_, references);
+  if (!is_contiguous()) detail::refuse_freed(*storage_, references);
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();
   const AnnouncedWrite announced("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
-  elements.run([&] {
-    if (!by_host) return fill_element(element, {}, &references);
-    auto all = detail::host_vector<std::byte>(std::uint64_t(size()) * element_bytes_);
-    for (std::size_t at = 0; at < all.size(); at += element_bytes_)
-      std::memcpy(all.data() + at, element, element_bytes_);
-    upload(all.data(), std::uint64_t(size()), {}, &references);
-  });
+  elements.run([&] { fill_elements(*this, element); });
 }
 
 void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> leaves,
@@ -106,31 +137,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   // Elements given without `held` are zeros, which hold no arrays.
   if (!held && storage_->may_hold_arrays) return fill_packed(bytes, {});
   const AnnouncedWrite announced("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
-  const std::uint64_t total = std::uint64_t(size()) * element_bytes_;
-  // A pattern that repeats every word takes the device's own fill, also for whole allocations, which are padded to
-  // words.
-  const bool repeats = [&] {
-    for (std::uint32_t i = 0; i < std::max(element_bytes_, 4u); ++i)
-      if (bytes[i % element_bytes_] != bytes[i % 4 % element_bytes_]) return false;
-    return 4 % element_bytes_ == 0 || element_bytes_ % 4 == 0;
-  }();
-  const bool whole = address_ == storage_->allocation.address && total == storage_->bytes;
-  if (is_contiguous() && repeats && (total % 4 == 0 || whole) && address_ % 4 == 0) {
-    std::uint32_t pattern;
-    std::byte word[4];
-    for (std::uint32_t i = 0; i < 4; ++i) word[i] = bytes[i % element_bytes_];
-    std::memcpy(&pattern, word, 4);
-    write_to(*storage_, [&](backend::Stream& s) { return s.fill(address_, (total + 3) / 4 * 4, pattern); });
-    return;
-  }
-  // One element is copied as an array of this shape whose strides are 0.
-  ArrayBase one(1, element_bytes_);
-  one.create(device(), Extent(1), 1);
-  one.upload(element, 1);
-  one.ndim_ = ndim_;
-  one.shape_ = shape_;
-  one.stride_ = {};
-  detail::strided_copy(*this, one);
+  fill_elements(*this, bytes);
 }
 
 void ArrayBase::read_element(const std::int64_t* indices, void* out) const {

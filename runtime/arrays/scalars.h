@@ -1,6 +1,6 @@
 // The elements of an array as numbers, for kernels that do not know the element type.
 #pragma once
-#include "../array.h"
+#include "../core/state.h"
 
 namespace weft::detail {
 

@@ -90,7 +90,8 @@ References Handles::all(StreamState& stream) {
     beyond = beyond_;
     changes = changes_;
   }
-  for (const Written& b : waits) b.stream->wait(b.ticket);
+  // Streams share a queue, on which what comes now then comes after.
+  for (const Written& b : waits) b.stream->start(b.ticket);
   if (!waits.empty()) {
     std::lock_guard lock(mutex_);
     std::erase_if(buried_, [&](const Written& b) { return std::ranges::find(waits, b) != waits.end(); });
@@ -102,9 +103,7 @@ References Handles::all(StreamState& stream) {
       element->reach(of_one);
       reached.insert(reached.end(), of_one.begin(), of_one.end());
     }
-    std::ranges::sort(reached);
-    const auto rest = std::ranges::unique(reached);
-    reached.erase(rest.begin(), rest.end());
+    make_unique(reached);
     beyond = std::make_shared<const References>(std::move(reached));
     std::lock_guard lock(mutex_);
     if (changes == changes_) beyond_ = beyond;

@@ -254,10 +254,11 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   Programs programs;
   Handles handles;
   Parked parked;
-  /// Locks all writes of elements that may hold arrays, from reading a source's references until the target's list is
-  /// swapped, so that no other thread replaces what is being copied. The lock may be held while work is issued, because
-  /// that never waits for a queue that is held up. Watchers, which have locks of their own, are told before or after.
-  /// Errors: Error(device_lost) in the child of a fork.
+  /// Locks what the elements of this device's memory refer to: from a look at it until the work is noted that reads or
+  /// replaces it. Issuing work never waits for a queue that is held up, so the lock may be held meanwhile. Watchers
+  /// have locks of their own, under which they copy elements, and so are told before. Callers declare what they may be
+  /// the last to refer to before the lock, because the end of memory runs code of the caller's. Errors:
+  /// Error(device_lost) in the child of a fork.
   std::unique_lock<std::recursive_mutex> lock_elements() {
     device->check_alive();
     return std::unique_lock(elements);
@@ -293,10 +294,24 @@ struct Gradient;
 class Watcher;
 
 class Storage;
-/// The memory whose addresses elements may hold. A list is never changed, only swapped for another one; null: empty.
-using ReferenceList = std::shared_ptr<const References>;
-/// The references that each storage gains when a run of a graph has been issued.
-using ComingReferences = std::map<Storage*, References>;
+/// Sorts a list and leaves each storage once.
+void make_unique(References& list);
+/// The memory whose addresses elements may hold.
+struct HeldMemory {
+  References others;    ///< sorted, each once
+  bool itself = false;  ///< the elements' own memory, which cannot refer to itself; in a copy: the original's
+  bool empty() const { return others.empty() && !itself; }
+  /// \return  whether there is more than before
+  bool add(const HeldMemory& more);
+  bool operator==(const HeldMemory&) const = default;
+};
+/// Such a list is never changed, only swapped for another one; null: empty.
+using ReferenceList = std::shared_ptr<const HeldMemory>;
+inline ReferenceList as_list(HeldMemory held) {
+  return held.empty() ? nullptr : std::make_shared<const HeldMemory>(std::move(held));
+}
+/// What each storage comes to refer to as well in a run of a graph.
+using ComingReferences = std::map<Storage*, HeldMemory>;
 
 /// The watchers of a storage, kept alive while they are told of a change. The first three need no heap memory.
 class Watchers {
@@ -391,22 +406,20 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// memory may work on it.
   ReferenceList references();
   /// Adds references. \return  the new list; never the earlier one, unless both are empty
-  ReferenceList add_references(References more);
-  void set_references(References list);
-  /// Swaps the list for `next` if it is still `expected`. \return  whether it was
+  ReferenceList add_references(HeldMemory more);
+  /// Swaps the list. \return  the earlier one
+  ReferenceList set_references(HeldMemory held);
+  /// Swaps the list if it is still `expected`. \return  whether it was
   bool swap_references(const ReferenceList& expected, ReferenceList next);
-  /// Makes a list: sorted, each memory once. This memory is left out, and marked by hold_itself() instead.
-  ReferenceList list_of(References references);
-  /// Notes that elements hold, or have held, views of this memory. Memory cannot refer to itself; only memory that the
-  /// elements are copied to refers to it.
-  void hold_itself() { holds_itself_.store(true, std::memory_order_relaxed); }
-  bool holds_itself() const { return holds_itself_.load(std::memory_order_relaxed); }
+  /// Elements may hold views of this memory. Memory that they are copied to refers to it.
+  bool holds_itself();
   /// Adds to `found` all memory that can be reached from here, and this memory itself if it holds itself.
   /// \param coming  references that count as if they were there already
   void reach(References& found, const ComingReferences& coming = {});
   /// Refuses references that lead back to this memory, because a circle would never be freed.
+  /// \param looked_at  gets the memory on the way, which may end with it
   /// Errors: Error(unsupported) for such references.
-  void refuse_circle(const References& references, const ComingReferences& coming = {});
+  void refuse_circle(const References& references, References& looked_at, const ComingReferences& coming = {});
   /// Whether an array that can be reached from here was freed.
   bool leads_to_freed();
 
@@ -451,8 +464,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::shared_ptr<void> owner_;
   OutsideUser user_outside_;
   BriefLock mutex_;
-  ReferenceList references_;  ///< see list_of()
-  std::atomic<bool> holds_itself_ = false;
+  ReferenceList references_;
   std::shared_ptr<const Gradient> gradient_;
   std::atomic<bool> has_gradient_ = false;
   std::vector<std::weak_ptr<Watcher>> watchers_;

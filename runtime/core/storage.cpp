@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "../../backends/vulkan/interop.h"
 #include "../../frontend/support/error.h"
@@ -209,43 +210,49 @@ void Storage::wait_for(std::span<const Use> list) {
   });
 }
 
-namespace {
-// Leaves each storage once. It sorts, because lists may be long: an array for each element.
+// It sorts, because lists may be long: an array for each element.
 void make_unique(References& list) {
   std::ranges::sort(list);
   const auto rest = std::ranges::unique(list);
   list.erase(rest.begin(), rest.end());
 }
-}  // namespace
+
+bool HeldMemory::add(const HeldMemory& more) {
+  const std::size_t before = others.size() + itself;
+  others.insert(others.end(), more.others.begin(), more.others.end());
+  make_unique(others);
+  itself |= more.itself;
+  return others.size() + itself != before;
+}
 
 void Storage::reach(References& found, const ComingReferences& coming) {
-  std::vector<Storage*> visited, open{this};
-  const auto take = [&](const References& list) {
-    for (const std::shared_ptr<Storage>& s : list) {
-      if (s->may_hold_arrays) open.push_back(s.get());
+  std::unordered_set<Storage*> visited{this};
+  References open{shared_from_this()};
+  const auto take = [&](const std::shared_ptr<Storage>& at, const HeldMemory& held) {
+    if (held.itself) found.push_back(at);
+    for (const std::shared_ptr<Storage>& s : held.others) {
       found.push_back(s);
+      if (s->may_hold_arrays && visited.insert(s.get()).second) open.push_back(s);
     }
   };
   while (!open.empty()) {
-    Storage* at = open.back();
+    const std::shared_ptr<Storage> at = std::move(open.back());
     open.pop_back();
-    if (std::ranges::find(visited, at) != visited.end()) continue;
-    visited.push_back(at);
-    if (at->holds_itself()) found.push_back(at->shared_from_this());
-    if (const ReferenceList list = at->references()) take(*list);
-    if (const auto more = coming.find(at); more != coming.end()) take(more->second);
+    if (const ReferenceList list = at->references()) take(at, *list);
+    if (const auto more = coming.find(at.get()); more != coming.end()) take(at, more->second);
   }
   make_unique(found);
 }
 
-void Storage::refuse_circle(const References& references, const ComingReferences& coming) {
+void Storage::refuse_circle(const References& references, References& looked_at, const ComingReferences& coming) {
   const ReferenceList known = this->references();
   for (const std::shared_ptr<Storage>& s : references) {
-    if (s.get() == this || !s->may_hold_arrays || (known && std::ranges::binary_search(*known, s))) continue;
+    if (s.get() == this || !s->may_hold_arrays || (known && std::ranges::binary_search(known->others, s))) continue;
     References beyond;
     s->reach(beyond, coming);
-    if (std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; }))
-      unsupported("arrays of structs hold each other in a circle");
+    const bool circle = std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; });
+    looked_at.insert(looked_at.end(), beyond.begin(), beyond.end());
+    if (circle) unsupported("arrays of structs hold each other in a circle");
   }
 }
 
@@ -261,29 +268,29 @@ ReferenceList Storage::references() {
   return references_;
 }
 
-ReferenceList Storage::list_of(References references) {
-  make_unique(references);
-  if (std::erase_if(references, [&](const auto& s) { return s.get() == this; }) > 0) hold_itself();
-  return references.empty() ? nullptr : std::make_shared<const References>(std::move(references));
+bool Storage::holds_itself() {
+  const ReferenceList list = references();
+  return list && list->itself;
 }
 
-ReferenceList Storage::add_references(References more) {
+ReferenceList Storage::add_references(HeldMemory more) {
   for (;;) {
     const ReferenceList before = references();
-    References all = more;
-    if (before) all.insert(all.end(), before->begin(), before->end());
-    ReferenceList next = list_of(std::move(all));
+    HeldMemory all = more;
+    if (before) all.add(*before);
+    const ReferenceList next = as_list(std::move(all));
     if (swap_references(before, next)) return next;
   }
 }
 
-void Storage::set_references(References list) {
-  ReferenceList next = list_of(std::move(list));
+ReferenceList Storage::set_references(HeldMemory held) {
+  ReferenceList list = as_list(std::move(held));
   {
     std::lock_guard lock(mutex_);
-    references_.swap(next);
+    references_.swap(list);
   }
   if (is_handle) device->handles.changed();
+  return list;
 }
 
 bool Storage::swap_references(const ReferenceList& expected, ReferenceList next) {

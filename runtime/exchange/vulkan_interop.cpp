@@ -102,14 +102,13 @@ struct Recording::State {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
-    memory.add_writes(now);
     memory.touched(*recordings, ticket, now);
     try {
       memory.check_structures();
     } catch (const Error& e) {
       refused = e;
     }
-    memory.has_brought(now);
+    memory.has_run(now);
     release();
     return refused;
   }

@@ -15,6 +15,7 @@ namespace weft::detail {
 
 CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* again)
     : element_writes_(std::move(capture.writes)),
+      taped_(std::move(capture.taped_elements)),
       uses_(std::move(capture.uses)),
       serial_(capture.serial),
       by_handles_(capture.by_handles),
@@ -22,6 +23,12 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
       what_(what),
       again_(again) {
   capture.refuse_changed("the capture ends");
+  for (const Capture::TapedElements& t : taped_)
+    if (std::ranges::any_of(element_writes_, [&](const ElementWrite& w) { return w.to == t.storage; }))
+      unsupported(
+          "elements that hold arrays are assigned or copied while {}, after a tape has recorded a launch that follows "
+          "them: each launch of the graph would begin with other elements; assign them before",
+          capture.doing());
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
   find_needed();
@@ -130,52 +137,55 @@ void CapturedMemory::each_watcher(const Write& write, const F& f) const {
 }
 
 namespace {
-/// Adds to a sorted list. \return  whether the list has grown
-bool add(References& list, const References& more) {
-  const std::size_t before = list.size();
-  list.insert(list.end(), more.begin(), more.end());
-  std::ranges::sort(list);
-  list.erase(std::ranges::unique(list).begin(), list.end());
-  return list.size() != before;
-}
-
 // Whether to follow the elements of the memory. Those of handles are not followed, because Handles::all() finds what
 // they lead to, which kernels only read.
 bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !storage.is_handle; }
+
+// Whether the two tell the same watchers: elements lead to the same memory.
+bool writes_same(const CapturedMemory::Found& a, const CapturedMemory::Found& b) {
+  const auto memory = [](const CapturedMemory::Write& w) { return w.to.storage().get(); };
+  return std::ranges::equal(a.writes, b.writes, {}, memory, memory);
+}
 }  // namespace
 
-void CapturedMemory::check_elements() const {
+void CapturedMemory::check_elements(References& looked_at) const {
   References now;
   each([&](const Capture::Touched& u) {
     if (leads_on(*u.storage)) u.storage->reach(now);
   });
   for (const ElementWrite& w : element_writes_)
     for (const std::shared_ptr<Storage>& storage : w.list) storage->reach(now);
-  if (std::ranges::any_of(now, &Storage::is_freed))
+  const bool freed = std::ranges::any_of(now, &Storage::is_freed);
+  looked_at.insert(looked_at.end(), now.begin(), now.end());
+  if (freed)
     invalid(
-        "elements of an array that {} works on may hold an array that was freed: assign all of "
-        "them anew, outside of it",
+        "elements of an array that {} works on may hold an array that was freed: assign all of them anew, outside of "
+        "it",
         what_);
+  for (const Capture::TapedElements& t : taped_)
+    if (t.storage->references() != t.list)
+      invalid(
+          "elements of an array were assigned since {} was made, and a tape in it goes back through arrays that these "
+          "elements held: {} again",
+          what_, again_);
 }
 
 // Follows the writes in the order of the run, beginning with what memory refers to now.
-CapturedMemory::Brought CapturedMemory::find_brought() const {
-  Brought brought;
-  const auto of = [&](Storage* s) -> Brought::Referring& {
-    const auto [entry, first] = brought.referring.try_emplace(s);
-    Brought::Referring& r = entry->second;
+void CapturedMemory::find_coming(Found& found) const {
+  const auto of = [&](Storage* s) -> Found::Referring& {
+    const auto [entry, first] = found.referring.try_emplace(s);
+    Found::Referring& r = entry->second;
     if (first) r.before = s->references();
     if (first && r.before) r.after = *r.before;
     return r;
   };
   const auto run = [&](const ElementWrite& w) {
-    const bool held_itself = w.to->holds_itself();
-    const References list = w.brought(w.from ? of(w.from.get()).after : References());
-    Brought::Referring& to = of(w.to.get());
-    if (w.whole) to.after.clear();
+    const HeldMemory brought = w.brought(w.from ? of(w.from.get()).after : HeldMemory());
+    Found::Referring& to = of(w.to.get());
+    if (w.whole) to.after = {};
     to.whole |= w.whole;
-    add(brought.coming[w.to.get()], list);
-    return add(to.after, list) || held_itself != w.to->holds_itself();
+    found.coming[w.to.get()].add(brought);
+    return to.after.add(brought);
   };
   for (auto w = element_writes_.begin(); w != element_writes_.end();) {
     if (!w->conditional) {
@@ -190,39 +200,38 @@ CapturedMemory::Brought CapturedMemory::find_brought() const {
     }
     w = end;
   }
-  return brought;
 }
 
-void CapturedMemory::refuse_circles(const Brought& brought) {
-  for (const auto& [to, list] : brought.coming) to->refuse_circle(list, brought.coming);
-}
-
-void CapturedMemory::add_writes(Reached& reached) const {
-  std::vector<Write>& all = reached.writes;
+void CapturedMemory::find_writes(Found& found) const {
   const auto through_elements = [&](const Capture::Touched& u) {
     if (!u.changes || !leads_on(*u.storage)) return;
     References held;
-    u.storage->reach(held, reached.brought.coming);
-    for (const auto& s : held) all.push_back({.to = View::all_of(s), .by_elements = true});
+    u.storage->reach(held, found.coming);
+    for (const auto& s : held) found.writes.push_back({.to = View::all_of(s), .by_elements = true});
   };
   for (const Capture::Touched& u : used_) {
     // The watchers of that time were told in the capture which of the elements change.
-    if (u.writes) all.push_back({.to = View::all_of(u.storage), .by_itself = true});
+    if (u.writes) found.writes.push_back({.to = View::all_of(u.storage), .by_itself = true});
     through_elements(u);
   }
   for (const auto& [launch, given] : given_) {
-    for (const View& changed : given.changed) all.push_back({.to = changed});
+    for (const View& changed : given.changed) found.writes.push_back({.to = changed});
     for (const Capture::Touched& u : given.memory) through_elements(u);
   }
 }
 
-void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
-  check_present();
-  check_elements();
-  reached.brought = find_brought();
-  refuse_circles(reached.brought);
-  add_writes(reached);
-  for (const Write& write : reached.writes)
+// What was found before is kept, because it may be the last to refer to memory.
+void CapturedMemory::find(Reached& reached) const {
+  reached.earlier.push_back(std::exchange(reached.found, {}));
+  check_elements(reached.looked_at);
+  find_coming(reached.found);
+  for (const auto& [to, held] : reached.found.coming)
+    to->refuse_circle(held.others, reached.looked_at, reached.found.coming);
+  find_writes(reached.found);
+}
+
+void CapturedMemory::tell(StreamState& copies, const Found& found) const {
+  for (const Write& write : found.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
       if (!w->structure()) return w->before_write(write.to, copies, {.by = what_});
       // It is not known whether the run uses the structure before or after the change.
@@ -233,32 +242,48 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
             "array hold them",
             what_, again_, given_.empty() ? "" : ", or set() the node otherwise");
     });
-  if (!element_writes_.empty()) {
-    // The lock is not taken before, because watchers copy elements, some under locks of their own. Other threads may
-    // have written elements meanwhile, so the references are found again. The first ones are destroyed when nothing is
-    // locked.
+}
+
+bool CapturedMemory::follows_elements() const {
+  bool any = by_handles_ || !element_writes_.empty();
+  each([&](const Capture::Touched& u) { any = any || u.storage->may_hold_arrays; });
+  return any;
+}
+
+// Watchers are told without the lock, because they copy elements under locks of their own. Other threads may assign
+// arrays to elements meanwhile: what elements lead to is then found again, and told of, until it has stayed the same.
+void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached& reached) const {
+  check_present();
+  find(reached);
+  tell(copies, reached.found);
+  while (follows_elements()) {
     reached.elements = device_->lock_elements();
-    reached.found_first = std::exchange(reached.brought, find_brought());
-    refuse_circles(reached.brought);
+    find(reached);
+    if (writes_same(reached.found, reached.earlier.back())) break;
+    reached.elements.unlock();
+    tell(copies, reached.found);
   }
   reach(on, reached);
   // Structures are told when nothing can refuse the run any more.
   tell_structures(on, reached);
+  for (const auto& [to, held] : reached.found.coming) reached.found.referring.at(to).before = to->add_references(held);
+  reached.prepared = true;
 }
 
 void CapturedMemory::reach(StreamState& on, Reached& reached) const {
+  const ComingReferences& coming = reached.found.coming;
   each([&](const Capture::Touched& u) {
-    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements, reached.brought.coming);
+    if (!u.changes && leads_on(*u.storage)) u.storage->reach(reached.read_by_elements, coming);
   });
-  for (const Write& write : reached.writes)
+  for (const Write& write : reached.found.writes)
     if (write.by_elements) reached.by_elements.push_back(write.to.storage());
-  add(reached.by_elements, {});
+  make_unique(reached.by_elements);
   std::erase_if(reached.read_by_elements,
                 [&](const auto& s) { return std::ranges::binary_search(reached.by_elements, s); });
   if (by_handles_) {
     reached.by_handles = device_->handles.all(on);
-    for (const auto& [to, list] : reached.brought.coming)
-      if (to->is_handle) to->reach(reached.by_handles, reached.brought.coming);
+    for (const auto& [to, held] : coming)
+      if (to->is_handle) to->reach(reached.by_handles, coming);
   }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
@@ -281,13 +306,14 @@ std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
 }
 
 void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) const {
-  for (const Write& write : reached.writes)
+  for (const Write& write : reached.found.writes)
     each_watcher(write, [&](const std::shared_ptr<Watcher>& w) {
       if (w->structure()) w->before_write(write.to, on, {.by = what_});
     });
 }
 
-void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
+void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, Reached& reached) const {
+  if (!reached.prepared) find_writes(reached.found);
   note(on, ticket, accesses(reached));
   for (const Capture::StructureNeed& use : uses_)
     if (use.first) use.structure->hold(use.number);
@@ -295,16 +321,16 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
   tell_structures(on, reached);
 }
 
-void CapturedMemory::has_brought(Reached& reached) const {
+void CapturedMemory::has_run(Reached& reached) const {
+  const auto lock = std::move(reached.elements);  // released before `reached` lets go of memory
   if (element_writes_.empty()) return;
-  Brought brought;  // destroyed after the lock is released
-  const auto lock = reached.elements ? std::move(reached.elements) : device_->lock_elements();
-  const bool prepared = !reached.brought.coming.empty();
-  brought = prepared ? std::exchange(reached.brought, {}) : find_brought();
-  for (const auto& [to, list] : brought.coming) {
-    const Brought::Referring& r = brought.referring[to];
+  const auto again = lock ? std::unique_lock<std::recursive_mutex>() : device_->lock_elements();
+  if (!reached.prepared) find(reached);
+  for (const auto& [to, held] : reached.found.coming) {
+    const Found::Referring& r = reached.found.referring.at(to);
     // Writes of other threads since the preparation may run before or after, so the memory then refers to both.
-    if (!prepared || !r.whole || !to->swap_references(r.before, to->list_of(r.after))) to->add_references(list);
+    const bool swapped = reached.prepared && r.whole && to->swap_references(r.before, as_list(r.after));
+    if (!swapped) to->add_references(held);
   }
 }
 

@@ -1,6 +1,5 @@
 // The memory that captured work touches when it runs. Internal to the runtime.
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,43 +29,45 @@ class CapturedMemory {
     bool by_itself = false;    ///< known in the capture, which has told all watchers of that time
     bool by_elements = false;  ///< elements lead to the memory
   };
-  /// The references that a run brings to the elements that it writes.
-  struct Brought {
-    ComingReferences coming;  ///< all that the elements hold at any time in the run
+  /// What a run writes, as memory refers to other memory when it is looked at.
+  struct Found {
+    ComingReferences coming;  ///< all that the elements which it writes hold at any time in the run
     /// The references of memory whose elements are copied or written, before and after the run.
     struct Referring {
       ReferenceList before;
-      References after;
+      HeldMemory after;
       bool whole = false;  ///< the memory refers to nothing else after the run
     };
     std::map<Storage*, Referring> referring;
+    std::vector<Write> writes;  ///< all writes of the run
   };
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
-    std::vector<Write> writes;    ///< all writes of the run
+    Found found;
     References by_elements;       ///< memory that kernels may read and write
     References read_by_elements;  ///< memory that kernels only read, without that of by_elements
     References by_handles;        ///< memory that kernels read
-    Brought brought, found_first;
-    std::unique_lock<std::recursive_mutex> elements;  ///< held if the run writes any: DeviceState::lock_elements()
+    bool prepared = false;        ///< by order_before()
+    /// What was looked at before, which must not end while anything is locked.
+    std::vector<Found> earlier;
+    References looked_at;
+    std::unique_lock<std::recursive_mutex> elements;  ///< see DeviceState::lock_elements()
   };
   /// Orders a run on `on` after what other streams were given to do with its memory. Tells tapes that need elements
-  /// which the run may change; they copy these on `copies`. Until has_brought() no other thread writes elements that
-  /// hold arrays, unless the caller releases the lock in `reached`.
+  /// which the run may change; they copy these on `copies`. The elements that the run writes refer to what they will
+  /// hold. If the run reads or writes elements that may hold arrays, no other thread writes such elements until
+  /// has_run(), unless the caller releases the lock in `reached`.
   /// \param reached  empty. It must outlive the caller's locks, even when this throws, because the end of memory in it
   ///                 may take them.
   /// Errors: Error(invalid_argument) for memory that was freed, and while a structure that a handle names needs its
   /// rebuild; Error(unsupported) for elements that come to hold each other in a circle.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
-  /// Adds what a run writes. Called once more after order_before() if other threads may have assigned arrays to
-  /// elements in between.
-  void add_writes(Reached& reached) const;
   /// Orders later work on the memory of the run, as order_before() has found it, after the run. The device then holds
-  /// what the run has built, and no structure whose memory `reached` says is changed.
-  void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
-  /// Makes memory refer to what the elements hold that the run writes. Called when the device was given the run.
-  /// `reached` is empty if the run was not prepared.
-  void has_brought(Reached& reached) const;
+  /// what the run has built, and no structure whose memory `reached` says is changed. If the run was not prepared, that
+  /// is found out here.
+  void touched(StreamState& on, backend::Ticket ticket, Reached& reached) const;
+  /// Called when the device was given the run: elements that it has written refer to nothing but what they hold now.
+  void has_run(Reached& reached) const;
 
   /// Returns pins of the memory: Array::free() of it is refused while they live.
   std::vector<std::shared_ptr<const void>> pins() const;
@@ -94,8 +95,10 @@ class CapturedMemory {
   void each(F f) const;
   /// The accesses of a run, as far as they have been found by now.
   std::vector<Access> accesses(const Reached& reached) const;
-  Brought find_brought() const;
-  static void refuse_circles(const Brought& brought);
+  void find(Reached& reached) const;
+  void find_coming(Found& found) const;
+  void find_writes(Found& found) const;
+  void tell(StreamState& copies, const Found& found) const;
   template <class F>
   void each_watcher(const Write& write, const F& f) const;
   /// Tells structures whose memory the run changes, which makes them invalid.
@@ -104,11 +107,13 @@ class CapturedMemory {
   bool uses(const Generation* structure) const;
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
-  void check_elements() const;
+  void check_elements(References& looked_at) const;
+  bool follows_elements() const;
 
   std::vector<Capture::Touched> used_;
   std::map<std::size_t, Given> given_;  ///< by number of the launch
   std::vector<ElementWrite> element_writes_;
+  std::vector<Capture::TapedElements> taped_;
   std::vector<Capture::StructureNeed> uses_;
   std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
   std::uint64_t serial_ = 0;                    ///< of the capture; watchers of lower ones were there before it

@@ -136,7 +136,7 @@ void Graph::launch_on(const Stream* stream) const {
   });
   s.memory.touched(on, ticket, reached);
   lock.unlock();
-  s.memory.has_brought(reached);
+  s.memory.has_run(reached);
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,

@@ -12,8 +12,6 @@
 
 namespace weft {
 
-namespace {}  // namespace
-
 Tape::Tape(const TapeOptions& options) : core_(std::make_shared<detail::TapeCore>(options)) {}
 Tape::Tape(Tape&&) noexcept = default;
 Tape& Tape::operator=(Tape&&) noexcept = default;

@@ -155,10 +155,9 @@ class LaunchRecord : public TapeRecord {
         // Other tapes note the present elements; those from outside of a capture hear of the change in each launch of
         // the graph.
         StreamState& stream = current_stream(*h.all.storage()->device);
-        const Within taken_back(&Context::part_of_change, true);
         for (const auto& watcher : h.all.storage()->watchers())
           if (!stream.capture || watcher->serial > stream.capture->serial)
-            watcher->before_write(h.all, stream, {.by = "backward()"});
+            watcher->before_write(h.all, stream, {.by = "backward()", .taken_back = true});
         const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
         const View now(h.all, storage, storage->allocation.address);
         copy(now, h.all);
@@ -250,10 +249,16 @@ void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
 
 void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
   const auto& params = launch.program.call->params;
-  References held;
+  References held, holders;
   for (std::size_t k = 0; k < args_.size(); ++k) {
     const View& a = args_[k].array;
-    if (!a.is_null() && params[k].access != ir::Access::none && a.storage()->may_hold_arrays) a.storage()->reach(held);
+    if (a.is_null() || params[k].access == ir::Access::none || !a.storage()->may_hold_arrays) continue;
+    a.storage()->reach(held);
+    holders.push_back(a.storage());
+  }
+  if (Capture* const capture = launch.stream.capture) {
+    std::ranges::copy_if(held, std::back_inserter(holders), &Storage::may_hold_arrays);
+    for (const auto& s : holders) capture->taped(s);
   }
   for (const auto& s : held) {
     if (s->bytes == 0) continue;

@@ -41,15 +41,39 @@ void Capture::write_elements(const ElementWrite& elements, const std::function<v
 
 void Capture::will_refer(const ElementWrite& elements) {
   const std::shared_ptr<Storage>& to = elements.to;
+  HeldMemory brought;
+  ReferenceList before;
+  References looked_at;
   const auto lock = device_.lock_elements();
-  const References list = elements.brought();
-  to->refuse_circle(list);
-  const ReferenceList before = to->references(), after = to->add_references(list);
+  brought = elements.brought();
+  to->refuse_circle(brought.others, looked_at);
+  before = to->references();
+  const ReferenceList after = to->add_references(brought);
   if_it_fails([to, before, after] { to->swap_references(after, before); });
   if (before) return;
-  // Memory that the elements of `to` were copied to before holds these arrays, too, from the second launch on.
+  // Memory that its elements were copied to refers to these as well, from the second launch on.
   for (const ElementWrite& earlier : writes)
     if (after && earlier.from == to) will_refer(earlier);
+}
+
+void Capture::taped(const std::shared_ptr<Storage>& elements) {
+  struct Moment {
+    std::shared_ptr<Storage> storage;
+    std::size_t before;  ///< the number of captured writes by then
+  };
+  std::vector<Moment> open{{elements, writes.size()}};
+  while (!open.empty()) {
+    const auto [storage, before] = std::move(open.back());
+    open.pop_back();
+    bool by_capture = false;
+    for (std::size_t k = before; k-- > 0 && !by_capture;) {
+      const ElementWrite& w = writes[k];
+      if (w.to != storage) continue;
+      if (w.from) open.push_back({w.from, k});
+      by_capture = w.whole && !w.conditional;
+    }
+    if (!by_capture) taped_elements.push_back({storage, storage->references()});
+  }
 }
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
@@ -85,13 +109,19 @@ Capture::Undo::Undo(Capture& capture)
       changes_(capture.restores_.size()),
       writes_(capture.writes.size()),
       uses_(capture.uses.size()),
-      changed_(capture.changed) {}
+      taped_(capture.taped_elements.size()),
+      by_handles_(capture.by_handles),
+      changed_(capture.changed),
+      used_(capture.used) {}
 
 Capture::Undo::~Undo() {
   if (done_) return;
   capture_.restore(changes_);
   if (capture_.uses.size() > uses_) capture_.uses.resize(uses_);
+  if (capture_.taped_elements.size() > taped_) capture_.taped_elements.resize(taped_);
+  capture_.by_handles = by_handles_;
   capture_.changed.swap(changed_);
+  capture_.used.swap(used_);
   while (capture_.writes.size() > writes_) capture_.writes.pop_back();
   std::vector<backend::Operation>& list = capture_.operations().list;
   if (list.size() > operations_) list.resize(operations_);
@@ -180,10 +210,11 @@ void Capture::refuse_changed(const char* what) const {
       what);
 }
 
-void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> given) {
+void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> given,
+                       bool moves_elements) {
   launch.operation = position() - 1;
   const ir::Interface& call = *launch.call;
-  const bool is_of_user = !is_of_library(call.loc), changes_held = !launch.moves_elements;
+  const bool is_of_user = !is_of_library(call.loc), changes_held = !moves_elements;
   for (std::size_t k = 0; k < args.size(); ++k) {
     const ir::Param& parameter = call.params[k];
     const ArrayBase* const array = args[k].array;
@@ -240,7 +271,7 @@ void clear_handle(const ArrayBase& element) noexcept {
   const auto clear = [&] {
     try {
       View(element).zero();
-    } catch (const Error&) {
+    } catch (const std::exception&) {
     }
   };
   if (Capture::current()) clear();

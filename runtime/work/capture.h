@@ -23,10 +23,9 @@ struct Change;
 
 /// The data of a launch that a graph keeps to give it other arguments.
 struct CapturedLaunch {
-  std::size_t operation = 0;    ///< the launch's last dispatch; set by the capture
-  std::size_t dispatches = 0;   ///< without a tape's copies before it; if it is 1, arguments can be exchanged
-  bool taped = false;           ///< a tape has recorded it
-  bool moves_elements = false;  ///< see KernelCore
+  std::size_t operation = 0;   ///< the launch's last dispatch; set by the capture
+  std::size_t dispatches = 0;  ///< without a tape's copies before it; if it is 1, arguments can be exchanged
+  bool taped = false;          ///< a tape has recorded it
   std::shared_ptr<backend::Program> program;
   std::shared_ptr<const ir::Interface> call;
   Extent threads = Extent(0);
@@ -72,7 +71,9 @@ class Capture {
   void before_write(const ArrayBase& elements, const Change& change);
   /// Notes a launch whose dispatches were collected.
   /// \param args, uses  of the launch
-  void launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> uses);
+  /// \param moves_elements  see KernelCore
+  void launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> uses,
+                bool moves_elements);
   /// Notes a launch over no threads, which is no node that could be given arguments.
   void launched_nothing();
   /// Notes that a tape has recorded the last launch.
@@ -83,6 +84,15 @@ class Capture {
   /// an exception, these functions are called, the last one first, because the work that belongs to them never runs.
   /// \param restore  throws nothing
   void if_it_fails(std::function<void()> restore);
+  /// Memory that captured work accesses.
+  struct Touched {
+    std::shared_ptr<Storage> storage;
+    bool writes = false;
+    bool changes = false;  ///< a kernel is given the array to change it, and may change what its elements hold
+    /// The first launch that works on it, and as which parameter, for messages. Null: none does.
+    std::shared_ptr<const ir::Interface> kernel = nullptr;
+    std::size_t parameter = 0;
+  };
   /// A scope whose captured work is dropped again unless done() was called: an error that the caller catches within the
   /// capture leaves nothing behind.
   class Undo {
@@ -94,23 +104,27 @@ class Capture {
 
    private:
     Capture& capture_;
-    const std::size_t operations_, launches_, changes_, writes_, uses_;
+    const std::size_t operations_, launches_, changes_, writes_, uses_, taped_;
+    const bool by_handles_;
     std::vector<std::shared_ptr<Generation>> changed_;
+    std::map<Storage*, Touched> used_;
     bool done_ = false;
   };
   std::size_t position() { return operations().list.size(); }
 
   backend::Operations& operations();
-  struct Touched {
-    std::shared_ptr<Storage> storage;
-    bool writes = false;
-    bool changes = false;  ///< a kernel is given the array to change it, and may change what its elements hold
-    /// The first launch that works on it, and as which parameter, for messages. Null: none does.
-    std::shared_ptr<const ir::Interface> kernel = nullptr;
-    std::size_t parameter = 0;
-  };
   std::map<Storage*, Touched> used;
   std::vector<ElementWrite> writes;
+  /// Elements that decide which memory a recorded launch reached, as they were before the capture, and what they
+  /// referred to: the way back of the tape works on that memory alone.
+  struct TapedElements {
+    std::shared_ptr<Storage> storage;
+    ReferenceList list;
+  };
+  /// A tape records a launch that follows these elements. If the capture has written all of them, the elements count
+  /// from which it has copied them.
+  void taped(const std::shared_ptr<Storage>& elements);
+  std::vector<TapedElements> taped_elements;
   /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers both to what
   /// its elements hold and to what they will hold.
   /// Errors: Error(unsupported) for a copy of elements in a recording, which the caller submits at any time: by then

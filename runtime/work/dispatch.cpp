@@ -144,6 +144,10 @@ struct Beyond {
   References by_handles;
   std::vector<View> changed;     ///< views of all of `held`, for its watchers
   std::vector<Access> accesses;  ///< of the arguments, then of the memory above
+
+  bool same(const Beyond& other) const {
+    return held == other.held && held_read == other.held_read && by_handles == other.by_handles;
+  }
 };
 
 // One launch: its argument block, its accesses, and the dispatches that it takes.
@@ -165,23 +169,44 @@ class KernelWork final : DeviceWork::Words {
     StreamState& on = launch_.on;
     if (call_.report_offset != 0 && !on.capture) on.leave_graph();
     pack_arguments();
-    if (beyond_) find_beyond();
-    const std::span<const Access> accesses =
-        beyond_ ? beyond_->accesses : std::span<const Access>(accesses_.data(), num_arrays_);
-    submit(on, {.name = call_.name.c_str(), .accesses = accesses, .words = this}, [&] { return issue(); });
+    if (beyond_)
+      submit_beyond();
+    else
+      submit(on, work({accesses_.data(), num_arrays_}), [&] { return issue(); });
     if (on.capture)
       on.capture->launched({.dispatches = dispatches_,
-                            .moves_elements = launch_.moves_elements,
                             .program = launch_.program.program,
                             .call = launch_.program.call,
                             .threads = launch_.threads},
-                           launch_.args, launch_.uses);
+                           launch_.args, launch_.uses, launch_.moves_elements);
   }
 
  private:
   // The number of ranges beside those of arguments: the report buffer, what elements lead to (changed, or read), what
   // handles lead to, and Dispatch::reads.
   static constexpr std::size_t kOthers = 5, kFew = 69;
+
+  DeviceWork work(std::span<const Access> accesses) const {
+    return {.name = call_.name.c_str(), .accesses = accesses, .words = this};
+  }
+
+  // Other threads may assign arrays to elements between the look at what these lead to and the launch. Watchers are
+  // told without a lock; so the look is repeated under it, and everything begins again if it finds other memory.
+  void submit_beyond() {
+    std::vector<Beyond> earlier;  // may be the last to refer to memory, which must not end under the lock
+    std::unique_lock<std::recursive_mutex> lock;
+    find_beyond();
+    const auto issue_if_same = [&]() -> std::optional<backend::Ticket> {
+      lock = launch_.on.device->lock_elements();
+      earlier.push_back(std::exchange(*beyond_, {}));
+      find_beyond();
+      if (beyond_->same(earlier.back())) return issue();
+      lock.unlock();
+      return {};
+    };
+    while (!try_submit(launch_.on, work(beyond_->accesses), issue_if_same)) {
+    }
+  }
 
   // Calls f, and adds the kernel's name and place to errors that have none.
   template <class F>
@@ -212,18 +237,18 @@ class KernelWork final : DeviceWork::Words {
       accesses_.data()[num_arrays_] = {&storage, changes, changes && !moves ? a : nullptr, p.name.c_str()};
       ranges_.data()[num_arrays_] = {a->address(), a->extent_bytes(), p.access};
       ++num_arrays_;
-      if (!storage.may_hold_arrays) continue;
-      if (!beyond_) beyond_.emplace();
-      const bool changes_held = changes && !moves;
-      storage.reach(changes_held ? beyond_->held : beyond_->held_read);
-      (changes_held ? beyond_->changes_held : beyond_->reads_held) = true;
+      if (storage.may_hold_arrays && !moves && !beyond_) beyond_.emplace();
     }
-    num_ranges_ = num_arrays_;
     pack_extents(block_.data(), call_, launch_.threads);
   }
 
   void find_beyond() {
     auto& [held, held_read, changes_held, reads_held, by_handles, changed, accesses] = *beyond_;
+    for (const Access& a : std::span(accesses_.data(), num_arrays_)) {
+      if (!a.storage->may_hold_arrays || launch_.moves_elements) continue;
+      a.storage->reach(a.changes ? held : held_read);
+      (a.changes ? changes_held : reads_held) = true;
+    }
     if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
     for (const References* list : {&held, &held_read})
       refuse_freed(*list, "an array was freed that the elements of its arguments may hold: assign all of those anew");
@@ -239,6 +264,7 @@ class KernelWork final : DeviceWork::Words {
     }
     for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
       for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
+    num_ranges_ = num_arrays_;
     // Elements and handles may refer to other memory when the graph runs.
     const bool captured = launch_.on.capture;
     add_ranges(held, kAnything, 4, captured && changes_held);

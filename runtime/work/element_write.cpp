@@ -10,20 +10,26 @@
 
 namespace weft::detail {
 
-References ElementWrite::brought(const References& held) const {
-  References all = from ? held : list;
-  if (from && from->holds_itself() && !to->is_copy && !from->is_copy) all.push_back(from);
-  if (std::erase(all, to) > 0) to->hold_itself();
+HeldMemory ElementWrite::brought(const HeldMemory& held) const {
+  HeldMemory all = from ? held : HeldMemory{list};
+  // Views of the source's own memory: in the source and in copies that will be put back they are views of themselves.
+  if (all.itself && from != to && !to->is_copy && !from->is_copy) {
+    all.itself = false;
+    all.others.push_back(from);
+  }
+  if (std::erase(all.others, to) > 0) all.itself = true;
+  make_unique(all.others);
   return all;
 }
 
-References ElementWrite::brought() const {
+HeldMemory ElementWrite::brought() const {
   const ReferenceList held = from ? from->references() : nullptr;
-  return brought(held ? *held : References());
+  return brought(held ? *held : HeldMemory());
 }
 
 void ElementWrite::refuse_circle() const {
-  if (to->may_hold_arrays) to->refuse_circle(brought());
+  References looked_at;
+  if (to->may_hold_arrays) to->refuse_circle(brought().others, looked_at);
 }
 
 void ElementWrite::run(const std::function<void()>& write) const {
@@ -32,14 +38,16 @@ void ElementWrite::run(const std::function<void()>& write) const {
   // Elements from another device hold no arrays, else their copy is refused.
   if (!to->may_hold_arrays || (from && from->device != to->device)) return write();
   if (Capture* const capture = Capture::current()) return capture->write_elements(*this, write);
-  ReferenceList before;  // destroyed after the lock is released
+  // These are destroyed after the lock is released.
+  HeldMemory all;
+  ReferenceList before;
+  References looked_at;
   const auto lock = to->device->lock_elements();
-  before = to->references();
-  const References all = brought();
-  to->refuse_circle(all);
+  all = brought();
+  to->refuse_circle(all.others, looked_at);
   to->add_references(all);
   write();
-  if (whole) to->set_references(all);
+  if (whole) before = to->set_references(all);
 }
 
 void refuse_freed(Storage& to, const References& brought) {

@@ -18,9 +18,9 @@ struct ElementWrite {
   bool conditional = false;  ///< in a condition of a graph: happens once, never, or several times
 
   /// The memory that the written elements hold if `from` refers to `held`.
-  References brought(const References& held) const;
+  HeldMemory brought(const HeldMemory& held) const;
   /// The memory that the written elements hold with what `from` refers to now.
-  References brought() const;
+  HeldMemory brought() const;
   /// Refuses a write by which memory would hold itself in a circle.
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void refuse_circle() const;

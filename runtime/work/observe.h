@@ -43,6 +43,7 @@ struct Change {
   const char* argument = nullptr;  ///< the argument of that kernel through which the elements change
   bool replaces_all = false;       ///< each element gets a new value
   bool by_elements = false;        ///< elements of the arguments lead there, and may lead elsewhere at another time
+  bool taken_back = false;         ///< the elements are as before again when anything else than this work reads them
 };
 
 class TapeCore;
@@ -139,7 +140,8 @@ void before_captured_write(const ArrayBase& elements, StreamState& stream, const
 inline void before_write(const ArrayBase& elements, StreamState& stream, const Change& change) {
   if (!elements.storage()->watched()) return;
   if (stream.capture) return before_captured_write(elements, stream, change);
-  for (const auto& w : elements.storage()->watchers()) w->before_write(elements, stream, change);
+  for (const auto& w : elements.storage()->watchers())
+    if (!w->captured) w->before_write(elements, stream, change);
 }
 
 /// Whether these are the same elements in the same order.

@@ -3,6 +3,7 @@
 // runtime.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -51,20 +52,29 @@ inline void note(StreamState& on, backend::Ticket ticket, std::span<const Access
   for (const Access& a : accesses) a.storage->touched(on, ticket, a.changes);
 }
 
+/// Gives device work to a stream, unless `issue` finds that the work has become another one, and then returns nothing.
+/// \param issue  `issue()`, which returns the last ticket, or nothing: nothing is noted then
+/// Errors: as submit()
+template <class Issue>
+std::optional<backend::Ticket> try_submit(StreamState& on, const DeviceWork& work, const Issue& issue) {
+  order(on, work.accesses, work.words);
+  tell(on, work);
+  const std::optional<backend::Ticket> ticket = issue();
+  if (ticket) note(on, *ticket, work.accesses);
+  return ticket;
+}
+
 /// Gives device work to a stream. In a capture the work is collected, and each launch of the graph is ordered later.
 /// \param issue  `issue(backend::Stream&)`, which has the stream to itself, or `issue()`; returns the last ticket
 /// Errors: those of order() and tell(), before anything has happened; those of `issue`.
 template <class Issue>
 backend::Ticket submit(StreamState& on, const DeviceWork& work, const Issue& issue) {
-  order(on, work.accesses, work.words);
-  tell(on, work);
-  backend::Ticket ticket = 0;
-  if constexpr (std::is_invocable_v<Issue, backend::Stream&>)
-    ticket = on.with(issue);
-  else
-    ticket = issue();
-  note(on, ticket, work.accesses);
-  return ticket;
+  return *try_submit(on, work, [&]() -> std::optional<backend::Ticket> {
+    if constexpr (std::is_invocable_v<Issue, backend::Stream&>)
+      return on.with(issue);
+    else
+      return issue();
+  });
 }
 
 /// Copies bytes between memory of one device. The caller has told the watchers, and keeps what the bytes refer to.

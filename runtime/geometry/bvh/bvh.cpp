@@ -22,7 +22,7 @@ struct BvhState {
   // Kernels that still hold the id of a freed hierarchy find zeros.
   ~BvhState() {
     if (!has_id) return;
-    const Quiet quiet;
+    const HeardBy nobody(nullptr);
     clear_handle(tree.header);
   }
   BvhState(const BvhState&) = delete;

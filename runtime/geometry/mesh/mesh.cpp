@@ -28,8 +28,8 @@ namespace detail {
 class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
-  void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
-    if (stands_on(elements)) mesh_.hold(Generation::kNone);
+  void before_write(const ArrayBase& elements, StreamState&, const Change& change) override {
+    if (stands_on(elements) && !change.taken_back) mesh_.hold(Generation::kNone);
   }
   void before_captured_write(const ArrayBase& elements, const Change& change) override {
     if (!stands_on(elements)) return;
@@ -55,7 +55,7 @@ struct MeshState {
   MeshState() = default;
   // Kernels that still have the id of a freed mesh find zeros.
   ~MeshState() {
-    const Quiet quiet;
+    const HeardBy nobody(nullptr);
     if (element.is_null()) return;
     clear_handle(element);
   }

@@ -1,5 +1,6 @@
 // Threads that wait for work hold up no other thread: the work may need more that others give the same streams. In each
 // test a stream waits for a semaphore that the main thread signals last.
+#include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/runtime/profile.h>
 #include <weft/vulkan.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "../../../backends/vulkan/device.h"
@@ -279,6 +281,29 @@ TEST_P(Waiting, of_one_stream_lets_others_take_as_many) {
   for (int k = 0; k < 50; ++k) launch(stream, add_one, 4, y);
   second.signal(1);
   EXPECT_EQ(y.at(3), 100);
+}
+
+TEST_P(Waiting, holds_up_no_launch_by_handles_after_a_structure_has_ended) {
+  const auto count = kernel(
+      "count by handle", [](Arr<const std::uint64_t> ids, Arr<int> out) { out[0] = mesh_at(ids[0]).points.shape(0); });
+  const std::vector<vec3> corners = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+  const auto make = [&] { return Mesh(Array<vec3>(device(), corners), Array<int>(device(), {0, 1, 2})); };
+  const Mesh stays = make();
+  std::optional<Mesh> ends = make();
+  (void)ends->id();
+  Array<std::uint64_t> ids(device(), {stays.id()});
+  Array<int> out = zeros<int>(device(), 1);
+  const TimelineSemaphore semaphore(device());
+  const Stream stream = device().create_stream();
+  device().synchronize();
+  stream.wait(semaphore.vk(), 1);
+  {
+    const StreamScope scope(stream);
+    ends.reset();
+  }
+  launch(count, 1, ids, out);
+  semaphore.signal(1);
+  EXPECT_EQ(out.at(0), 3);
 }
 
 TEST_P(Waiting, takes_arguments_that_fill_its_upload_memory) {
