@@ -1,0 +1,30 @@
+// Object code becomes functions that can be called.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace weft::backend::native {
+
+/// Executable memory with the code of one object. Its end frees the code.
+class LoadedCode {
+ public:
+  /// Loads a relocatable ELF object for the host's processor that needs no symbol from outside. Everything is checked
+  /// against the object's bounds: an object may be damaged.
+  /// Errors: Error(io) for an object that is damaged, of another kind, or that lacks the entry.
+  static std::shared_ptr<LoadedCode> load(std::span<const std::byte> object, std::string_view entry);
+  ~LoadedCode();
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
+
+  void* entry() const { return entry_; }
+
+ private:
+  LoadedCode() = default;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  void* entry_ = nullptr;
+};
+
+}  // namespace weft::backend::native
