@@ -135,9 +135,6 @@ class Analysis {
   bool is_found_after_launch(Id address) const;
   void survey_functions();
   void survey_call(Id id);
-  int coordinate(Id value) const;
-  bool is_rest(Id value, int k) const;
-  bool is_quotient(Id value, int k) const;
   bool add_coordinates(const Param& array, Id index, std::vector<int>& to) const;
   void check_runs_again(Id call) const;
   bool is_varied_call(Id id) const;

@@ -1,6 +1,7 @@
 // Recognises accesses to an element of the thread's own, by the way in which tid() and a(i, j) are traced.
 #include <algorithm>
 
+#include "../passes/coordinates.h"
 #include "analysis.h"
 
 namespace weft::ir {
@@ -22,25 +23,16 @@ std::vector<int> Analysis::own_element(Id memory) const {
   return std::ranges::adjacent_find(sorted) == sorted.end() ? found : std::vector<int>();
 }
 
-namespace {
-// The value under conversions that keep its number.
-Id opened(const Module& m, Id value) {
-  while (m[value].op == Op::bitcast || (m[value].op == Op::convert && bits(m[value].type) >= 32))
-    value = m.arg(value, 0);
-  return value;
-}
-}  // namespace
-
 // Adds the coordinates of an index of the form i * extent + j, where i may be such a sum itself.
 bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& to) const {
-  if (const int k = coordinate(index); k >= 0) {
+  if (const int k = tid_coordinate(module_, index); k >= 0) {
     to.push_back(k);
     return true;
   }
   const Inst& sum = module_[index];
   if (sum.op != Op::add) return false;
   for (int side = 0; side < 2; ++side) {
-    const int last = coordinate(module_.arg(index, side));
+    const int last = tid_coordinate(module_, module_.arg(index, side));
     const Id rows = module_.arg(index, 1 - side);
     if (last < 0 || module_[rows].op != Op::mul) continue;
     for (int factor = 0; factor < 2; ++factor) {
@@ -53,43 +45,6 @@ bool Analysis::add_coordinates(const Param& array, Id index, std::vector<int>& t
     }
   }
   return false;
-}
-
-// Returns whether a value is the rest of dimension k: the thread's number without the faster dimensions, as
-// tracing::thread_coordinate() computes it.
-bool Analysis::is_rest(Id value, int k) const {
-  if (k + 1 >= static_cast<int>(std::max(module_.tid_rank, 1u))) return module_[value].op == Op::thread_id;
-  return is_quotient(value, k + 1);
-}
-
-// Returns whether a value is the rest of dimension k, divided by its extent.
-bool Analysis::is_quotient(Id value, int k) const {
-  const auto at = module_.tid_offset + 12 * static_cast<std::uint32_t>(k - 1);
-  const auto is_arg = [&](Id id, std::uint32_t offset) {
-    return module_[id].op == Op::arg && module_[id].imm == offset;
-  };
-  if (module_[value].op != Op::shr || !is_arg(module_.arg(value, 1), at + 8)) return false;
-  const Id high = module_.arg(value, 0);
-  if (module_[high].op != Op::mul_hi) return false;
-  for (int side = 0; side < 2; ++side) {
-    const Id doubled = module_.arg(high, side);
-    if (module_[doubled].op == Op::shl && is_arg(module_.arg(high, 1 - side), at + 4) &&
-        is_rest(module_.arg(doubled, 0), k))
-      return true;
-  }
-  return false;
-}
-
-/// The number of the thread's coordinate that the value is; -1 for other values.
-int Analysis::coordinate(Id value) const {
-  value = opened(module_, value);
-  if (is_rest(value, 0)) return 0;
-  if (module_[value].op != Op::sub) return -1;
-  const Id rest = module_.arg(value, 0), whole = module_.arg(value, 1);
-  if (module_[whole].op != Op::mul) return -1;
-  for (int k = 1; k < static_cast<int>(module_.tid_rank); ++k)
-    if (is_rest(rest, k) && (is_quotient(module_.arg(whole, 0), k) || is_quotient(module_.arg(whole, 1), k))) return k;
-  return -1;
 }
 
 }  // namespace weft::ir

@@ -8,33 +8,73 @@
 namespace weft::ir {
 
 /// The shape of a value among the lanes of a vector: threads whose numbers follow each other.
+///
+/// A shape speaks of threads that come to the same place together: they run, and are in the same iteration of every
+/// loop around it. So the counter of a loop is `launch` inside the loop, however many iterations each thread makes, and
+/// in a region that some lanes of a vector do not run, a shape says nothing about those lanes.
 struct Shape {
   enum class Kind : std::uint8_t {
     launch,     ///< the same in all threads of a launch
     workgroup,  ///< the same in all threads of a workgroup
     vector,     ///< the same in all lanes of a vector
-    affine,     ///< lane k has the first lane's value plus k times `step`, modulo the type's range
+    affine,     ///< an integer: lane k has what lane 0 has or would have, plus k times `step`, modulo the type's range
     varying,
   };
   Kind kind = Kind::launch;
-  std::int64_t step = 0;  ///< of an affine value, not 0
+  std::int64_t step = 0;  ///< of an affine value: not 0, and within the type's range if that had a sign
   bool is_uniform() const { return kind <= Kind::vector; }
   bool operator==(const Shape&) const = default;
 };
 
 /// The shapes of all values of a kernel in normal form.
+///
+/// **One lane is enough.** A value that is not varying is known by one number for each vector, the base: the value of
+/// all lanes, or of lane 0. The base of a pure operation is the operation on the bases of its operands: these are not
+/// varying either, except those of `row` and `column`, whose bases the place of the vector gives. This holds whether
+/// lane 0 runs or not; the base of an affine value is then no thread's value.
+///
+/// **Where lanes part.** After a divergent branch or loop all of its results are varying. Inside a divergent loop its
+/// carried values keep their shapes, because the lanes that run are in the same iteration: a counter needs no vector
+/// there, only a copy of its last value in each lane for what reads the result. Regions that no lane runs must not be
+/// entered, unless they only compute: bases mean nothing there, so that a load or a loop by them could do anything.
+///
+/// **Loads.** One load gives all lanes what it finds at a uniform address, whoever writes there, because they would all
+/// read at that moment. It must stay where it is, even if its shape is `launch`. Each thread's private arrays are its
+/// own, so that nothing read from them is uniform.
+///
+/// **Wrapping.** Integers wrap between two lanes where their type ends, and steps are counted modulo its range.
+/// Conversions to a wider type are affine only where that is excluded (`exact`). For addresses see address_shape().
 struct Shapes {
-  std::vector<Shape> of;  ///< by instruction; of a load, an if_ or a loop those of its results differ: see `result`
-  std::vector<bool> divergent;  ///< by instruction: an if_ or a loop whose condition is not the same in all lanes
+  std::vector<Shape> of;        ///< by instruction; of an if_ or a loop, that of its condition; see `result` for theirs
+  std::vector<char> divergent;  ///< by instruction: an if_ or a loop whose condition is not the same in all lanes
+  /// By instruction: an affine value that does not wrap between any two threads of a vector, whether they run here or
+  /// not. As numbers of its type, lane k's is the base plus k times the step.
+  std::vector<char> exact;
   /// Vectors lie along the last dimension of the launch: each is in one row, so that tid()'s last coordinate is affine
-  /// and the others are uniform in a vector.
+  /// and the others are uniform in a vector. A row's vectors begin at multiples of `lanes`.
   bool rows = false;
-  Id row = kNone, column = kNone;  ///< with `rows`: the values of these; row is the number of the row in the launch
+  /// With `rows`: all values that are the row's number in the launch, and all that are tid()'s last coordinate.
+  std::vector<Id> row, column;
+  /// Vectors lie in workgroups and begin at multiples of `lanes` there; a vector is a subgroup. Without `rows` and
+  /// `groups`, vectors begin at multiples of `lanes` in the launch.
+  bool groups = false;
+  std::uint32_t lanes = 1;
 };
 
 /// Finds the shapes.
 /// \param kernel  in normal form, without calls
-/// \param lanes   of a vector
-Shapes find_shapes(const Module& kernel, std::uint32_t lanes);
+/// \param lanes   of a vector, a power of two
+/// \param by_rows whether vectors may lie in rows; otherwise threads of several rows share a vector, as they should
+/// where
+///                rows are shorter than vectors
+Shapes find_shapes(const Module& kernel, std::uint32_t lanes, bool by_rows = true);
+
+/// The shape of a memory operation's address in bytes, of that in the thread's own array if it is private.
+///
+/// Affine addresses of lanes that run are as far from each other as the shape says. An index of 32 bits that may wrap
+/// (not `exact`) cannot do so between two of them, because only the elements 0 to 2^31 - 2 exist for such indices, and
+/// accesses to others are the program's mistake (docs/semantics.md). It can wrap between a lane that runs and one that
+/// does not (`tid() - 3` as u32): code takes the address of the first lane that runs, and goes on from there.
+Shape address_shape(const Module& kernel, const Shapes& shapes, Id memory);
 
 }  // namespace weft::ir
