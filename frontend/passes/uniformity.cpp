@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "passes.h"
+#include "shape_rules.h"
 
 namespace weft::ir {
 namespace {
@@ -62,11 +63,9 @@ class Uniformity {
   }
 
   static Agreement source(Op op) {
-    switch (op) {
-      case Op::thread_id:
-      case Op::local_id:
-      case Op::subgroup_lane: return kNobody;
-      case Op::subgroup_id: return kSubgroup;
+    switch (spread(op)) {
+      case Spread::number: return kNobody;
+      case Spread::subgroup: return kSubgroup;
       default: return kWorkgroup;
     }
   }
@@ -126,17 +125,20 @@ class Uniformity {
       case Op::barrier:
         if (here.agreement != kWorkgroup) refuse(id, "barrier()", "workgroup", here);
         return;
-      case Op::subgroup_barrier: return together(id, here);
-      case Op::subgroup_reduce:
-      case Op::subgroup_broadcast:
-      case Op::subgroup_ballot: together(id, here); return set(id, std::min(kSubgroup, operands(id)));
-      case Op::subgroup_inclusive:
-      case Op::subgroup_exclusive:
-      case Op::subgroup_shuffle: together(id, here); return set(id, kNobody);
-      default:
-        set(id, inst.op == Op::load || inst.op == Op::trace_ray || inst.op == Op::call || is_atomic(inst.op)
-                    ? kNobody
-                    : operands(id));
+      default: break;
+    }
+    if (is_subgroup(inst.op)) together(id, here);
+    set(id, computed(id));
+  }
+
+  /// The agreement on what an operation without regions computes.
+  Agreement computed(Id id) const {
+    switch (spread(module_[id].op)) {
+      case Spread::pooled: return std::min(kSubgroup, operands(id));
+      case Spread::exchanged:
+      case Spread::memory:
+      case Spread::thread: return kNobody;
+      default: return operands(id);
     }
   }
 
