@@ -247,7 +247,6 @@ Shape offset_shape(const Module& kernel, const Shapes& shapes, Id memory) {
   const Inst& inst = kernel[memory];
   const Id index = kernel.arg(memory, 1);
   const Shape& shape = shapes.of[index];
-  if (inst.stride == 0) return {};
   if (shape.kind != Kind::affine) return shape;
   const int width = bits(kernel[index].type);
   if (width < 64 && !shapes.exact[index]) {

@@ -274,7 +274,9 @@ class Lint:
         text = self.code[table]
         tables = [("the interpreter (frontend/ir/evaluate.cpp, backends/reference)",
                    self.sources_of("frontend/ir/evaluate.cpp", "backends/reference")),
-                  ("the SPIR-V emitter (spirv)", self.sources_of("spirv"))]
+                  ("the SPIR-V emitter (spirv)", self.sources_of("spirv")),
+                  ("the rules of shapes (frontend/passes/shape_rules.cpp)",
+                   self.sources_of("frontend/passes/shape_rules.cpp"))]
         # The reference device interprets, and the Vulkan device takes what spirv emits.
         for path in sorted({p.parts[1] for p in self.code if p.parts[0] == "backends" and len(p.parts) > 2 and
                             p.name.startswith("emit")}):

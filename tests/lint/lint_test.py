@@ -17,6 +17,7 @@ CLEAN = {
     "frontend/ir/ops.def": OPS,
     "frontend/ir/verify.cpp": "// Verifier.\nbool f() { return op == Op::load; }\n",
     "frontend/ir/evaluate.cpp": "// Meaning.\nint f() { return int(Op::add); }\n",
+    "frontend/passes/shape_rules.cpp": "// Rules.\nint f() { return int(Op::add) + int(Op::load); }\n",
     "frontend/support/error.h": "// Errors.\n#pragma once\n",
     "frontend/support/platform.cpp": '// Platform.\n#include <unistd.h>\nauto f() { return getenv("A"); }\n',
     "frontend/types/vec.h": '// Vectors.\n#pragma once\n#include "../support/error.h"\n',
@@ -164,6 +165,10 @@ class LintTest(unittest.TestCase):
     def test_operation_without_emitter_case(self):
         self.expect({"spirv/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
                     "frontend/ir/ops.def", "load: no case in the SPIR-V emitter")
+
+    def test_operation_without_rule_of_shapes(self):
+        self.expect({"frontend/passes/shape_rules.cpp": "// Rules.\nint f() { return int(Op::load); }\n"},
+                    "frontend/ir/ops.def", "add: no case in the rules of shapes")
 
     def test_every_backend_that_emits_is_held_to_the_table(self):
         self.expect({"backends/cuda/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
