@@ -453,5 +453,36 @@ TEST(Shapes, hold_for_all_threads_of_random_kernels) {
   if (more) std::printf("%s\n", found.c_str());
 }
 
+// Kernels with break, continue and return, brought to normal form. The interpreter runs them too: the threads of the
+// machine that holds the shapes against values compute what they should.
+TEST(Shapes, hold_for_normal_forms_of_random_programs) {
+  const Words in = counting();
+  LaneClaims claims;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    const Module traced = Generator(seed).run(seed % 3 == 0 ? 2 : 0);
+    const Module m = promote(normalise(inline_calls(traced)));
+    const std::uint32_t lanes = 4u << (seed % 3);
+    const Shapes shapes = find_shapes(m, lanes);
+    LaneLaunch launch;
+    launch.count = kThreads;
+    launch.args.resize(24);
+    launch.set(0, kThreads);
+    launch.set(kIn, kTableAt);
+    launch.set(kOut, kOwnAt);
+    const auto* bytes = reinterpret_cast<const std::byte*>(in.data());
+    launch.memory[kTableAt].assign(bytes, bytes + in.size() * 4);
+    launch.memory[kOwnAt].resize(in.size() * 4);
+    LaneMachine machine(m, shapes, launch);
+    ASSERT_EQ(machine.run(), "") << "seed " << seed << "\n" << print(m);
+    add(claims, machine.claims());
+    Words out(in.size());
+    std::memcpy(out.data(), launch.memory[kOwnAt].data(), out.size() * 4);
+    ASSERT_EQ(out, run(traced, in)) << "seed " << seed << "\n" << print(m);
+  }
+  EXPECT_GT(claims.kinds[std::size_t(Shape::Kind::affine)], 300u);
+  EXPECT_GT(claims.without_first, 300u);
+  EXPECT_GT(claims.parted, 300u);
+}
+
 }  // namespace
 }  // namespace weft::ir

@@ -420,8 +420,7 @@ std::string chosen(Kernel& k, Id condition, const std::function<Id()>& a, const 
   const Id branch = k.b.close_if(), result = k.b.result(branch, 0, Type::u32);
   const Shapes shapes = find_shapes(k.m, kLanes);
   EXPECT_EQ(bool(shapes.divergent[branch]), !shapes.of[condition].is_uniform());
-  EXPECT_EQ(shapes.of[branch], (Shape{shapes.of[condition].kind == Shape::Kind::affine ? Shape::Kind::varying
-                                                                                       : shapes.of[condition].kind}));
+  EXPECT_EQ(shapes.of[branch], shapes.of[condition]);
   return k.shape(result);
 }
 
