@@ -133,8 +133,6 @@ Shape stepping(Type type, std::uint64_t step) {
 
 Shape uniform(Kind a, Kind b) { return {std::max(a, b), 0}; }
 
-bool varies(const LaneValue& v) { return v.shape.kind == Kind::varying; }
-
 /// A function of operands about which nothing but their agreement is known.
 LaneValue any_function(std::span<const LaneValue> args) {
   Kind kind = Kind::launch;
@@ -143,7 +141,6 @@ LaneValue any_function(std::span<const LaneValue> args) {
 }
 
 LaneValue sum(Type type, const LaneValue& a, const LaneValue& b, bool subtract) {
-  if (varies(a) || varies(b)) return kVarying;
   LaneValue v;
   const auto x = static_cast<std::uint64_t>(a.shape.step), y = static_cast<std::uint64_t>(b.shape.step);
   v.shape = a.shape.is_uniform() && b.shape.is_uniform() ? uniform(a.shape.kind, b.shape.kind)
@@ -161,7 +158,6 @@ LaneValue sum(Type type, const LaneValue& a, const LaneValue& b, bool subtract) 
 
 /// The value times a constant, given by its bits and, if 64 bits with a sign hold it, its number.
 LaneValue scaled(Type type, const LaneValue& a, std::uint64_t factor, std::optional<std::int64_t> number) {
-  if (varies(a)) return kVarying;
   LaneValue v;
   v.shape = a.shape.is_uniform() ? a.shape : stepping(type, static_cast<std::uint64_t>(a.shape.step) * factor);
   const std::uint64_t power = factor ? factor & (~factor + 1) : kMostMultiple;
@@ -190,7 +186,6 @@ LaneValue low_part(const LaneValue& a, int digits, std::uint32_t lanes) {
 
 /// The value divided by a positive constant, toward minus infinity.
 LaneValue quotient(const LaneValue& a, std::int64_t divisor, std::uint32_t lanes) {
-  if (varies(a)) return kVarying;
   LaneValue v = a;
   v.multiple = 1;
   const bool is_power = std::has_single_bit(static_cast<std::uint64_t>(divisor));
@@ -268,7 +263,6 @@ class WithConstant {
 bool step_alike(const LaneValue& a, const LaneValue& b) { return a.shape.kind == Kind::affine && a.shape == b.shape; }
 
 LaneValue chosen(const LaneValue& condition, const LaneValue& a, const LaneValue& b) {
-  if (!condition.shape.is_uniform()) return kVarying;
   LaneValue v = join(a, b);
   if (v.shape.is_uniform()) v.shape = uniform(v.shape.kind, condition.shape.kind);
   return v;
@@ -286,7 +280,6 @@ LaneValue extremum(const LaneValue& a, const LaneValue& b, bool greater) {
 
 /// A conversion among integers by number, or by bits.
 LaneValue converted(Type from, Type to, const LaneValue& a) {
-  if (varies(a)) return kVarying;
   LaneValue v = a;
   v.range = a.range ? within(to, a.range->low, a.range->high) : a.range;
   if (a.shape.is_uniform()) return v;
@@ -334,7 +327,7 @@ LaneValue join(const LaneValue& a, const LaneValue& b) {
   v.shape = a.shape == b.shape                             ? a.shape
             : a.shape.is_uniform() && b.shape.is_uniform() ? uniform(a.shape.kind, b.shape.kind)
                                                            : kVarying.shape;
-  if (varies(v)) return kVarying;
+  if (v.shape.kind == Kind::varying) return kVarying;
   v.multiple = std::min(a.multiple, b.multiple);
   if (a.range && b.range) v.range = Range{std::min(a.range->low, b.range->low), std::max(a.range->high, b.range->high)};
   return v;

@@ -47,6 +47,7 @@ LaneValue constant_lanes(const Inst& constant);
 LaneValue counting_lanes(std::int64_t high, std::uint64_t multiple);
 
 /// The value of a pure operation (Spread::operands).
+/// \param args   of which none is varying; if one is, so is every result
 /// \param lanes  of a vector
 LaneValue pure_lanes(const Module& module, const Inst& inst, std::span<const LaneValue> args, std::uint32_t lanes);
 

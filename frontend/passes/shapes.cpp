@@ -171,7 +171,10 @@ class ShapeFinder {
   LaneValue pure(Id id) const {
     LaneValue args[3];
     const std::span<const Id> ids = module_.args(id);
-    for (std::size_t k = 0; k < ids.size(); ++k) args[k] = value(ids[k]);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (shape(ids[k]).kind == Kind::varying) return {kVarying, {}, 1};
+      args[k] = value(ids[k]);
+    }
     return pure_lanes(module_, module_[id], {args, ids.size()}, found_.lanes);
   }
 

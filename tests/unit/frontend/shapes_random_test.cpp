@@ -168,7 +168,7 @@ class LaneProgram {
     switch (pick(4)) {
       case 0: return b_.constant(type, power - 1);
       case 1: return b_.constant(type, power * (1 + std::uint64_t(pick(3))));
-      case 2: return b_.constant_int(type, -std::int64_t(power));
+      case 2: return b_.constant(type, ~power + 1);
       default: return b_.constant(type, power);
     }
   }
