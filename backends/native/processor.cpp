@@ -68,7 +68,7 @@ Request Request::from_environment() {
 }
 
 Processor choose_processor(const Host& host, const Request& request, Machine machine) {
-  Processor result{host.name, host.features, {}};
+  Processor result{host.name, host.features, {}, machine == Machine::aarch64 || has(host.features, "f16c")};
   bool avx2 = false, avx512 = false;
   if (machine == Machine::x86_64) {
     avx2 = !missing(host.features, 1);
@@ -77,7 +77,7 @@ Processor choose_processor(const Host& host, const Request& request, Machine mac
       const std::size_t level = level_number(request.level);
       const char* const lacks = missing(host.features, level);
       if (lacks) unsupported("this processor ({}) is no {}: it lacks {}", host.name, request.level, lacks);
-      result = {request.level, {}, {}};
+      result = {request.level, {}, {}, level >= 1};
       avx2 = level >= 1;
       avx512 = level >= 2;
     } else {
