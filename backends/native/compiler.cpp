@@ -13,7 +13,6 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
-#include "half_conversions.h"
 
 namespace weft::backend::native {
 
@@ -37,7 +36,6 @@ class Session {
  public:
   Session(const Library& library, const Processor& processor)
       : library_(library),
-        processor_(processor),
         calls_(library.calls),
         context_(calls_.context_create(), calls_.context_dispose),
         machine_(library.create_machine(processor.name, processor.features), calls_.dispose_machine),
@@ -51,9 +49,8 @@ class Session {
 
   void read(const std::string& text) {
     // In one line with the first of the text, so that messages name the lines of the text.
-    const bool halves = !processor_.converts_halves && text.find("half") != text.npos;
-    const std::string whole = fmt::format("target triple = \"{}\" target datalayout = \"{}\" {}{}", triple(),
-                                          library_.layout, text, halves ? kHalfConversions : "");
+    const std::string whole =
+        fmt::format("target triple = \"{}\" target datalayout = \"{}\" {}", triple(), library_.layout, text);
     const Handle buffer = calls_.copy_to_buffer(whole.data(), whole.size(), "kernel");
     Handle module = nullptr;
     char* message = nullptr;
@@ -139,7 +136,6 @@ class Session {
   }
 
   const Library& library_;
-  const Processor& processor_;
   const Functions& calls_;
   std::string diagnostics_;
   const Owned context_, machine_;

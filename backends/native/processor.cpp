@@ -68,28 +68,31 @@ Request Request::from_environment() {
 }
 
 Processor choose_processor(const Host& host, const Request& request, Machine machine) {
-  Processor result{host.name, host.features, {}, machine == Machine::aarch64 || has(host.features, "f16c")};
-  bool avx2 = false, avx512 = false;
+  Processor result{host.name, host.features, {}};
+  llvm::Target& target = result.target;
+  target.masked_memory = target.mask_registers = false;
   if (machine == Machine::x86_64) {
-    avx2 = !missing(host.features, 1);
-    avx512 = !missing(host.features, 2);
+    const char* const old = missing(host.features, 0);
+    if (old) unsupported("this processor ({}) is too old for machine code of weft: it lacks {}", host.name, old);
+    const std::size_t level = request.level.empty() ? std::size(kLevels) - 1 : level_number(request.level);
+    const char* const lacks = missing(host.features, level);
+    if (lacks && !request.level.empty())
+      unsupported("this processor ({}) is no {}: it lacks {}", host.name, request.level, lacks);
+    target.masked_memory = level >= 1 && !missing(host.features, 1);
+    target.mask_registers = level >= 2 && !lacks;
+    target.fused = level >= 1 && has(host.features, "fma");
+    target.half_conversions = level >= 1 && has(host.features, "f16c");
     if (!request.level.empty()) {
-      const std::size_t level = level_number(request.level);
-      const char* const lacks = missing(host.features, level);
-      if (lacks) unsupported("this processor ({}) is no {}: it lacks {}", host.name, request.level, lacks);
-      result = {request.level, {}, {}, level >= 1};
-      avx2 = level >= 1;
-      avx512 = level >= 2;
+      result.name = request.level;
+      result.features = {};
     } else {
       // Its conversions to small integers differ from those of docs/semantics.md, and float16 is computed as float32.
-      result.features += result.features.empty() ? "-avx512fp16" : ",-avx512fp16";
+      result.features += ",-avx512fp16";
     }
   } else if (!request.level.empty()) {
     unsupported("this processor ({}) is no {}", host.name, request.level);
   }
-  result.target.lanes = request.lanes ? request.lanes : avx512 ? 16 : avx2 ? 8 : 4;
-  result.target.masked_memory = avx2;
-  result.target.mask_registers = avx512;
+  target.lanes = request.lanes ? request.lanes : target.mask_registers ? 16 : target.masked_memory ? 8 : 4;
   return result;
 }
 

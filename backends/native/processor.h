@@ -39,8 +39,7 @@ struct Request {
 /// The processor that code is made for: the host's, or a lesser one that its environment asks for.
 struct Processor {
   std::string name, features;
-  llvm::Target target;           ///< what the emitter makes of it
-  bool converts_halves = false;  ///< it has instructions between float16 and float32
+  llvm::Target target;  ///< what the emitter makes of it
 };
 
 /// Errors: Error(unsupported) if the host lacks the level that is asked for.

@@ -34,12 +34,14 @@ constexpr std::string Host::*kHostLines[] = {&Host::name, &Host::features};
 
 std::string key_of(const Toolchain& toolchain, const Processor& processor) {
   const llvm::Target& t = processor.target;
-  return fmt::format("{}:{}:{}:{}:{}:{}{}:{}", toolchain.version, toolchain.identity, processor.name,
-                     processor.features, t.lanes, t.masked_memory ? 1 : 0, t.mask_registers ? 1 : 0, kEmitterStamp);
+  std::string flags;
+  for (const bool flag : {t.masked_memory, t.mask_registers, t.fused, t.half_conversions}) flags += flag ? '1' : '0';
+  return fmt::format("{}:{}:{}:{}:{}:{}:{}", toolchain.version, toolchain.identity, processor.name, processor.features,
+                     t.lanes, flags, kEmitterStamp);
 }
 
-std::string entry_key(ir::Hash hash, const std::string& key) {
-  return fmt::format("native:{}:{}", ir::to_string(hash), key);
+std::string entry_key(ir::Hash hash, bool by_rows, const std::string& key) {
+  return fmt::format("native:{}:{}:{}", ir::to_string(hash), by_rows ? "rows" : "across", key);
 }
 
 // The key of the note about the toolchain; empty if the host's processor cannot be told from others without LLVM.
@@ -175,23 +177,23 @@ std::optional<NativeProgram> Programs::find(const std::string& key) {
   return std::nullopt;
 }
 
-NativeProgram Programs::compile(const ir::Module& kernel, ir::Hash hash) {
+NativeProgram Programs::compile(const ir::Module& kernel, ir::Hash hash, bool by_rows) {
   Compiler* compiler = compiler_.load();
   if (!compiler) {
-    if (auto program = find(entry_key(hash, key_))) return *std::move(program);
+    if (auto program = find(entry_key(hash, by_rows, key_))) return *std::move(program);
     compiler = &load_compiler();
   }
   // The library may be another one than was noted. The kernel is emitted for the processor as it was opened: its lanes
   // are the device's subgroups.
   Processor processor = compiler->processor();
   processor.target = processor_.target;
-  const std::string key = entry_key(hash, key_of(compiler->toolchain(), processor));
+  const std::string key = entry_key(hash, by_rows, key_of(compiler->toolchain(), processor));
   if (auto program = find(key)) return *std::move(program);
-  return make(*compiler, kernel, key);
+  return make(*compiler, kernel, by_rows, key);
 }
 
-NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel, const std::string& key) {
-  const llvm::Code code = llvm::emit(kernel, processor_.target);
+NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel, bool by_rows, const std::string& key) {
+  const llvm::Code code = llvm::emit(kernel, processor_.target, by_rows);
   emitted_.fetch_add(1);
   try {
     const std::vector<std::byte> object = compiler.compile(code.text);

@@ -58,9 +58,9 @@ class Programs {
   /// What decides about code besides the kernel, for DeviceInfo::cache_key.
   const std::string& key() const { return key_; }
 
-  /// The program of a kernel, from the cache if it is there. `hash` is ir::hash(kernel).
+  /// The program of a kernel, from the cache if it is there. `hash` is ir::hash(kernel), `by_rows` llvm::emit()'s.
   /// Errors: Error(unsupported) for what the emitter or LLVM lacks; Error(no_device) if LLVM is needed and gone.
-  NativeProgram compile(const ir::Module& kernel, ir::Hash hash);
+  NativeProgram compile(const ir::Module& kernel, ir::Hash hash, bool by_rows = true);
 
   /// Compilations so far: emitted, loaded, rejected.
   CompileStats stats() const;
@@ -70,7 +70,7 @@ class Programs {
 
   std::optional<NativeProgram> find(const std::string& key);
   Compiler& load_compiler();
-  NativeProgram make(const Compiler& compiler, const ir::Module& kernel, const std::string& key);
+  NativeProgram make(const Compiler& compiler, const ir::Module& kernel, bool by_rows, const std::string& key);
 
   DiskCache cache_;
   const Request request_;

@@ -14,7 +14,6 @@
 
 #include "../../../backends/native/loader.h"
 #include "../../../frontend/support/error.h"
-#include "../../../frontend/types/half.h"
 #include "environment.h"
 
 namespace weft::backend::native {
@@ -241,67 +240,6 @@ TEST_F(NativeCompiler, MasksOnEveryProcessorThatCanBeAskedFor) {
       }
       check_masks(*load(*compiler, masked_module(n)), n);
     }
-}
-
-// With the processor's instructions, and with functions where it has none.
-TEST_F(NativeCompiler, HalvesAreConverted) {
-  const std::string text = std::string(kHead) + R"(  %from = load ptr, ptr %args
-  %at = getelementptr i8, ptr %args, i64 8
-  %to = load ptr, ptr %at
-  %widens = icmp eq i64 %end, 0
-  br i1 %widens, label %widen, label %narrow
-widen:
-  %h = load <4 x half>, ptr %from, align 2
-  %f = fpext <4 x half> %h to <4 x float>
-  store <4 x float> %f, ptr %to, align 4
-  ret void
-narrow:
-  %g = load <4 x float>, ptr %from, align 4
-  %n = fptrunc <4 x float> %g to <4 x half>
-  store <4 x half> %n, ptr %to, align 2
-  ret void
-})";
-  for (const char* level : {"", "x86-64-v2"}) {
-    std::string why;
-    const Compiler* const compiler = Compiler::find({platform::environment("WEFT_LLVM").value_or(""), level, 0}, &why);
-    if (!compiler) continue;
-    const auto code = load(*compiler, text);
-    const auto convert = [&](void* from, void* to, bool widens) {
-      struct {
-        void *from, *to;
-      } args{from, to};
-      call(*code, args, 0, widens ? 0 : 1);
-    };
-    for (std::uint32_t first = 0; first < 65536; first += 4) {
-      std::uint16_t halves[4], back[4];
-      float floats[4];
-      for (std::uint32_t k = 0; k < 4; ++k) halves[k] = std::uint16_t(first + k);
-      convert(halves, floats, true);
-      convert(floats, back, false);
-      for (std::uint32_t k = 0; k < 4; ++k) {
-        const half h = std::bit_cast<half>(halves[k]);
-        const bool nan = (halves[k] & 0x7fff) > 0x7c00;
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[k]),
-                  std::bit_cast<std::uint32_t>(float(h)) | (nan ? 0x400000u : 0))
-            << halves[k];
-        ASSERT_EQ(back[k], halves[k] | (nan ? 0x200 : 0)) << halves[k];
-      }
-    }
-    // Around each half: the middle between it and the next, and its neighbours.
-    for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
-      const float low = float(std::bit_cast<half>(std::uint16_t(bits)));
-      const float next = bits == 0x7bff ? 65536.f : float(std::bit_cast<half>(std::uint16_t(bits + 1)));
-      const float middle = (low + next) / 2;
-      float floats[4] = {middle, std::nextafter(middle, 0.f), -std::nextafter(middle, 1e9f), -middle};
-      std::uint16_t halves[4];
-      convert(floats, halves, false);
-      const auto even = std::uint16_t(bits + (bits & 1));
-      ASSERT_EQ(halves[0], even) << middle;
-      ASSERT_EQ(halves[1], bits) << middle;
-      ASSERT_EQ(halves[2], 0x8000 | (bits + 1)) << middle;
-      ASSERT_EQ(halves[3], 0x8000 | even) << middle;
-    }
-  }
 }
 
 TEST_F(NativeCompiler, ThreadsCompileAtOnce) {

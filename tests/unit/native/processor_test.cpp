@@ -26,27 +26,30 @@ TEST(NativeProcessor, LanesAreThoseOfItsVectors) {
   struct Row {
     std::string features;
     std::uint32_t lanes;
-    bool masked_memory, mask_registers;
+    bool masked_memory, mask_registers, fused, half_conversions;
   };
-  const Row rows[] = {{"", 4, false, false},
-                      {kV2, 4, false, false},
-                      {kV3, 8, true, false},
-                      {kV4, 16, true, true},
-                      {kV3 + ",+avx512f,+avx512cd", 8, true, false},
-                      {kV4 + ",-avx512vl", 8, true, false},
-                      {kV4 + ",-avx2", 4, false, false}};
+  const Row rows[] = {{kV2, 4, false, false, false, false},
+                      {kV2 + ",+avx,+f16c", 4, false, false, false, true},
+                      {kV3, 8, true, false, true, true},
+                      {kV4, 16, true, true, true, true},
+                      {kV3 + ",+avx512f,+avx512cd", 8, true, false, true, true},
+                      {kV4 + ",-avx512vl", 8, true, false, true, true},
+                      {kV4 + ",-avx2", 4, false, false, true, true}};
   for (const Row& row : rows) {
     const llvm::Target target = choose(row.features).target;
     EXPECT_EQ(target.lanes, row.lanes) << row.features;
     EXPECT_EQ(target.masked_memory, row.masked_memory) << row.features;
     EXPECT_EQ(target.mask_registers, row.mask_registers) << row.features;
+    EXPECT_EQ(target.fused, row.fused) << row.features;
+    EXPECT_EQ(target.half_conversions, row.half_conversions) << row.features;
   }
-  EXPECT_EQ(choose("+neon,+fp-armv8", {}, 0, Machine::aarch64).target.lanes, 4u);
+  const llvm::Target arm = choose("+neon,+fp-armv8", {}, 0, Machine::aarch64).target;
+  EXPECT_EQ(arm.lanes, 4u);
+  EXPECT_TRUE(arm.fused && arm.half_conversions && !arm.masked_memory && !arm.mask_registers);
 }
 
 TEST(NativeProcessor, Float16ArithmeticIsNotTaken) {
   EXPECT_EQ(choose(kV4 + ",+avx512fp16").features, kV4 + ",+avx512fp16,-avx512fp16");
-  EXPECT_EQ(choose("").features, "-avx512fp16");
   EXPECT_EQ(choose("+neon", {}, 0, Machine::aarch64).features, "+neon");
 }
 
@@ -57,7 +60,8 @@ TEST(NativeProcessor, LevelsAndLanesMayBeAskedFor) {
   EXPECT_EQ(v3.target.lanes, 8u);
   EXPECT_TRUE(v3.target.masked_memory && !v3.target.mask_registers);
   EXPECT_EQ(choose(kV4, "x86-64-v2").target.lanes, 4u);
-  EXPECT_FALSE(choose(kV4, "x86-64-v2").target.masked_memory);
+  const llvm::Target v2 = choose(kV4, "x86-64-v2").target;
+  EXPECT_FALSE(v2.masked_memory || v2.mask_registers || v2.fused || v2.half_conversions);
   const Processor narrow = choose(kV4, "", 4);
   EXPECT_EQ(narrow.name, "some");
   EXPECT_EQ(narrow.target.lanes, 4u);
@@ -66,19 +70,21 @@ TEST(NativeProcessor, LevelsAndLanesMayBeAskedFor) {
 }
 
 TEST(NativeProcessor, LevelsThatItLacksAreRefused) {
-  const auto message = [](const std::string& features, Machine machine) -> std::string {
+  const auto message = [](const std::string& features, Machine machine, const char* level = "x86-64-v4") {
     try {
-      choose(features, "x86-64-v4", 0, machine);
+      choose(features, level, 0, machine);
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::unsupported);
       return e.message();
     }
-    return {};
+    return std::string();
   };
   EXPECT_EQ(message(kV3, Machine::x86_64), "this processor (some) is no x86-64-v4: it lacks avx512f");
   EXPECT_EQ(message(kV4 + ",-fma", Machine::x86_64), "this processor (some) is no x86-64-v4: it lacks fma");
   EXPECT_EQ(message("+neon", Machine::aarch64), "this processor (some) is no x86-64-v4");
   EXPECT_EQ(message(kV4, Machine::x86_64), "");
+  EXPECT_EQ(message("+sse3", Machine::x86_64, ""),
+            "this processor (some) is too old for machine code of weft: it lacks cx16");
 }
 
 TEST(NativeProcessor, TheEnvironmentAsks) {

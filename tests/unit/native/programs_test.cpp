@@ -91,7 +91,7 @@ class NativePrograms : public testing::Test {
   }
   // The key of a kernel's entry.
   static std::string key(const Programs& programs, int added) {
-    return "native:" + ir::to_string(ir::hash(add_kernel(added))) + ":" + programs.key();
+    return "native:" + ir::to_string(ir::hash(add_kernel(added))) + ":rows:" + programs.key();
   }
   static void expect_counts(const Programs& programs, std::uint64_t emitted, std::uint64_t loaded,
                             std::uint64_t rejected) {
@@ -118,6 +118,14 @@ TEST_F(NativePrograms, AreCompiledOnceAndThenFound) {
   EXPECT_EQ(found.arena_bytes, made.arena_bytes);
   EXPECT_EQ(second->llvm(), first->llvm());
   EXPECT_EQ(second->key(), first->key());
+}
+
+TEST_F(NativePrograms, VectorsAcrossRowsAreOtherCode) {
+  const auto programs = open();
+  const ir::Module kernel = add_kernel(5);
+  for (const bool by_rows : {true, false, true, false})
+    expect_adds(programs->compile(kernel, ir::hash(kernel), by_rows), 5);
+  expect_counts(*programs, 2, 2, 0);
 }
 
 TEST_F(NativePrograms, OtherLanesAreOtherCode) {
