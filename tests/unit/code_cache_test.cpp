@@ -9,6 +9,7 @@
 
 #include "../../backends/disk_cache.h"
 #include "../../frontend/support/platform.h"
+#include "environment.h"
 
 #ifndef _WIN32
 #include <sys/stat.h>
@@ -82,17 +83,11 @@ TEST_F(CodeCache, DamagedEntriesGo) {
 }
 
 TEST_F(CodeCache, HasAFolderOfItsOwn) {
-  const auto before = platform::environment_folder("WEFT_CACHE_DIR");
-  const auto on = platform::environment("WEFT_CACHE");
-  platform::set_environment_folder("WEFT_CACHE_DIR", parent_);
-  platform::set_environment("WEFT_CACHE", nullptr);
+  const test::Variable folder("WEFT_CACHE_DIR", parent_.string().c_str()), on("WEFT_CACHE", nullptr);
   EXPECT_EQ(DiskCache::from_environment(DiskCache::Holds::code).folder(), folder_);
   EXPECT_EQ(DiskCache::from_environment().folder(), parent_);
-  platform::set_environment("WEFT_CACHE", "0");
+  const test::Variable off("WEFT_CACHE", "0");
   EXPECT_FALSE(DiskCache::from_environment(DiskCache::Holds::code).enabled());
-  platform::set_environment("WEFT_CACHE", on ? on->c_str() : nullptr);
-  platform::set_environment_folder("WEFT_CACHE_DIR", before);
-  if (before.empty()) platform::set_environment("WEFT_CACHE_DIR", nullptr);
 }
 
 #ifndef _WIN32

@@ -14,7 +14,7 @@
 
 #include "../../../backends/native/loader.h"
 #include "../../../frontend/support/error.h"
-#include "environment.h"
+#include "../environment.h"
 
 namespace weft::backend::native {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../../../frontend/support/error.h"
-#include "environment.h"
+#include "../environment.h"
 
 namespace weft::backend::native {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "../../../frontend/ir/builder.h"
 #include "../../../frontend/support/error.h"
-#include "environment.h"
+#include "../environment.h"
 
 namespace weft::backend::native {
 namespace {

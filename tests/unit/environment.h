@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "../../../frontend/support/platform.h"
+#include "../../frontend/support/platform.h"
 
 namespace weft::test {
 
