@@ -94,39 +94,56 @@ std::string obstacle(const std::filesystem::path& path) {
 }  // namespace
 
 // The first put() of a process scans the folder; later ones scan it only after a share of the cap was written.
-DiskCache::DiskCache(std::filesystem::path folder, std::uint64_t cap_bytes)
-    : folder_(std::move(folder)), cap_(cap_bytes), put_since_eviction_(cap_bytes) {}
+DiskCache::DiskCache(std::filesystem::path folder, std::uint64_t cap_bytes, Holds holds)
+    : folder_(std::move(folder)), cap_(cap_bytes), holds_(holds), put_since_eviction_(cap_bytes) {}
 
 DiskCache::DiskCache(DiskCache&& other) noexcept
     : folder_(std::move(other.folder_)),
       cap_(other.cap_),
+      holds_(other.holds_),
       rejected_(other.rejected_.load()),
       put_since_eviction_(other.put_since_eviction_.load()) {}
 
-DiskCache DiskCache::from_environment() {
+DiskCache DiskCache::from_environment(Holds holds) {
   const bool on = platform::environment_flag("WEFT_CACHE", true);
   const std::uint64_t megabytes = platform::environment_number("WEFT_CACHE_MB", kDefaultCap >> 20);
-  return DiskCache(on ? platform::cache_folder() : std::filesystem::path(),
-                   std::min<std::uint64_t>(megabytes, ~0ull >> 20) << 20);
+  std::filesystem::path folder = on ? platform::cache_folder() : std::filesystem::path();
+  if (!folder.empty() && holds == Holds::code) folder /= "code";
+  return DiskCache(std::move(folder), std::min<std::uint64_t>(megabytes, ~0ull >> 20) << 20, holds);
 }
 
 std::filesystem::path DiskCache::path_of(std::string_view key) const {
   return folder_ / (to_hex(hash128(fmt::format("{}:{}", kFormat, key))) + kExtension);
 }
 
+void DiskCache::reject(const std::filesystem::path& path) {
+  rejected_.fetch_add(1);
+  platform::remove_file(path);
+}
+
+// The content of an entry's file, if there is one that may be trusted.
+std::optional<std::vector<std::byte>> DiskCache::read(const std::filesystem::path& path) {
+  if (holds_ == Holds::code) {
+    platform::OwnFile file = platform::read_own_file(path);
+    if (!file.folder_fault.empty()) complain(folder_, path, file.folder_fault);
+    if (!file.fault.empty()) reject(path);
+    return std::move(file.content);
+  }
+  auto content = platform::read_file(path);
+  if (content) return content;
+  if (const std::string why = obstacle(path); !why.empty()) complain(folder_, path, why);
+  return std::nullopt;
+}
+
 std::optional<std::vector<std::byte>> DiskCache::get(std::string_view key) {
   if (!enabled()) return std::nullopt;
   try {
     const auto path = path_of(key);
-    const auto content = platform::read_file(path);
-    if (!content) {
-      if (const std::string why = obstacle(path); !why.empty()) complain(folder_, path, why);
-      return std::nullopt;
-    }
+    const auto content = read(path);
+    if (!content) return std::nullopt;
     auto payload = unpack(*content, key);
     if (!payload) {
-      rejected_.fetch_add(1);
-      platform::remove_file(path);
+      reject(path);
       return std::nullopt;
     }
     // Entries that are used live longer. A grain of one hour spares most hits the write.
@@ -142,7 +159,8 @@ void DiskCache::put(std::string_view key, std::span<const std::byte> bytes) {
   try {
     const auto content = pack(key, bytes);
     std::string why;
-    if (!platform::write_file(path_of(key), content, &why)) return complain(folder_, path_of(key), why);
+    const auto write = holds_ == Holds::code ? platform::write_own_file : platform::write_file;
+    if (!write(path_of(key), content, &why)) return complain(folder_, path_of(key), why);
     if (put_since_eviction_.fetch_add(content.size()) >= cap_ / 16) evict();
   } catch (const std::exception&) {
   }

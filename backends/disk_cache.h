@@ -17,13 +17,23 @@ namespace weft::backend {
 ///
 /// An entry is one file: a header (magic, format, sizes, checksum), the key, the payload. A file that is damaged,
 /// truncated or holds another key counts as rejected and is deleted.
+///
+/// Machine code runs as it is found, and a checksum is no protection against an attacker. A cache of code reads only
+/// files that nobody but the user can have written (platform::read_own_file()). A file that others may have written is
+/// rejected; in a folder that others may write to, nothing is found and nothing is put.
 class DiskCache {
  public:
+  enum class Holds {
+    data,  ///< what is checked before it is used, or what a driver checks
+    code   ///< machine code
+  };
+
   /// An empty folder turns the cache off. When the entries outgrow `cap_bytes`, the oldest go.
-  explicit DiskCache(std::filesystem::path folder, std::uint64_t cap_bytes = kDefaultCap);
+  explicit DiskCache(std::filesystem::path folder, std::uint64_t cap_bytes = kDefaultCap, Holds holds = Holds::data);
 
   /// The cache that the environment asks for: WEFT_CACHE=0 (off), WEFT_CACHE_DIR (the folder), WEFT_CACHE_MB (the cap).
-  static DiskCache from_environment();
+  /// Code has a folder of its own in that folder, with as large a cap.
+  static DiskCache from_environment(Holds holds = Holds::data);
 
   DiskCache(DiskCache&& other) noexcept;
 
@@ -48,8 +58,12 @@ class DiskCache {
   static constexpr std::uint64_t kDefaultCap = 512ull << 20;
 
  private:
+  std::optional<std::vector<std::byte>> read(const std::filesystem::path& path);
+  void reject(const std::filesystem::path& path);
+
   std::filesystem::path folder_;
   std::uint64_t cap_;
+  Holds holds_;
   std::atomic<std::uint64_t> rejected_{0};
   std::atomic<std::uint64_t> put_since_eviction_;  // bytes
 };

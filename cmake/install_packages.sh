@@ -31,6 +31,7 @@ weft: this system has no apt, so please install by its own means:
   fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, DLPack, GoogleTest, Google Benchmark
   GLFW for windows
   a Vulkan driver: the GPU's own, or Mesa's lavapipe
+  LLVM's library (libLLVM), version 15 on, for the device "cpu"
 TEXT
     } >&2
     exit 1
@@ -120,6 +121,20 @@ if ((${#missing[@]})); then
   update_lists
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
+
+# Optional: with it, kernels run as machine code of the processor. Any version from 15 on will do.
+llvm_packages=(libllvm22 libllvm21 libllvm20 libllvm19 libllvm18 libllvm17t64 libllvm17 libllvm16 libllvm15)
+llvm=""
+for package in "${llvm_packages[@]}"; do
+  [[ -z "$(installed_version "$package")" ]] || llvm="$package"
+done
+for package in libllvm19 libllvm15 "${llvm_packages[@]}"; do
+  [[ -z "$llvm" ]] || break
+  apt-cache show "$package" >/dev/null 2>&1 || continue
+  llvm="$package"
+  as_root apt-get install -q -y --no-install-recommends "$package" ||
+    echo "weft: going on without LLVM: the device \"cpu\" makes no machine code" >&2
+done
 
 # Optional: with it, examples open windows.
 if [[ -z "$(installed_version libglfw3-dev)" ]] && apt-cache show libglfw3-dev >/dev/null 2>&1; then

@@ -10,9 +10,11 @@ namespace weft::llvm {
 
 /// The processor that code is emitted for.
 struct Target {
-  std::uint32_t lanes = 8;      ///< threads in a vector, the size of a subgroup: a power of two from 4 to 64
-  bool masked_memory = true;    ///< masked loads, stores and gathers are instructions (AVX2 on)
-  bool mask_registers = false;  ///< masks have registers of their own (AVX-512): <W x i1> stays as it is in loops
+  std::uint32_t lanes = 8;       ///< threads in a vector, the size of a subgroup: a power of two from 4 to 64
+  bool masked_memory = true;     ///< masked loads, stores and gathers are instructions (AVX2 on)
+  bool mask_registers = false;   ///< masks have registers of their own (AVX-512): <W x i1> stays as it is in loops
+  bool fused = true;             ///< fma is an instruction; without it the product is rounded too
+  bool half_conversions = true;  ///< so are conversions between float16 and float32
 };
 
 /// The name of the function in the emitted module.
@@ -27,6 +29,9 @@ struct Code {
 
 /// Emits a kernel as it was traced; any form is accepted.
 /// Errors: Error(unsupported), with the line, for what this backend lacks.
-Code emit(const ir::Module& kernel, const Target& target);
+/// \param by_rows  whether vectors may lie in rows of the launch (Split::rows); otherwise threads of several rows share
+/// a
+///                 vector, as they should where rows are not much longer than vectors
+Code emit(const ir::Module& kernel, const Target& target, bool by_rows = true);
 
 }  // namespace weft::llvm

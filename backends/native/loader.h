@@ -12,7 +12,8 @@ class LoadedCode {
  public:
   /// Loads a relocatable ELF object for the host's processor that needs no symbol from outside. Everything is checked
   /// against the object's bounds: an object may be damaged.
-  /// Errors: Error(io) for an object that is damaged, of another kind, or that lacks the entry.
+  /// Errors: Error(io) for an object that is damaged, of another kind, or that lacks the entry; Error(out_of_memory) if
+  /// the system gives no executable memory.
   static std::shared_ptr<LoadedCode> load(std::span<const std::byte> object, std::string_view entry);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;

@@ -1,4 +1,4 @@
-// The only file with calls that differ between operating systems.
+// Calls that differ between operating systems. Only this file has such calls, and platform_code.cpp for machine code.
 #include "platform.h"
 
 #include <fmt/format.h>
@@ -41,6 +41,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -246,6 +247,21 @@ void* find_function(void* library, const char* name) {
 #endif
 }
 
+fs::path library_file(void* function) {
+#ifdef _WIN32
+  HMODULE library = nullptr;
+  const DWORD by_address = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  if (!GetModuleHandleExW(by_address, static_cast<LPCWSTR>(function), &library)) return {};
+  std::wstring name(32768, L'\0');
+  name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
+  return name;
+#else
+  Dl_info info{};
+  if (!dladdr(function, &info) || !info.dli_fname) return {};
+  return info.dli_fname;
+#endif
+}
+
 std::optional<int> run_program(const std::vector<std::string>& command) {
   std::vector<std::string> parts = command;
 #ifdef _WIN32
@@ -398,6 +414,120 @@ bool write_file(const fs::path& path, std::span<const std::byte> content, std::s
   fs::remove(temporary, ignored);
   return fail(error);
 }
+
+#ifdef _WIN32
+OwnFile read_own_file(const fs::path& path) {
+  OwnFile result;
+  std::error_code error;
+  std::string why;
+  result.content = read_file(path, ~0ull, &why);
+  if (!result.content && fs::exists(path, error)) result.fault = why;
+  return result;
+}
+
+bool write_own_file(const fs::path& path, std::span<const std::byte> content, std::string* why) {
+  return write_file(path, content, why);
+}
+#else
+namespace {
+
+std::string error_text(int number) { return std::error_code(number, std::generic_category()).message(); }
+
+// A file or folder that is open; its name may belong to another one meanwhile.
+struct Opened {
+  explicit Opened(int descriptor) : descriptor(descriptor) {}
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  explicit operator bool() const { return descriptor >= 0; }
+  const int descriptor;
+};
+
+// Why something open is not the user's own, or is what others may write to; empty if all is well. `it` stands for it.
+std::string not_own(int descriptor, bool folder, const char* it) {
+  struct stat found {};
+  if (fstat(descriptor, &found) != 0) return error_text(errno);
+  if (folder ? !S_ISDIR(found.st_mode) : !S_ISREG(found.st_mode))
+    return fmt::format("{} is no {}", it, folder ? "folder" : "regular file");
+  if (found.st_uid != geteuid()) return fmt::format("{} belongs to another user", it);
+  if (found.st_mode & (S_IWGRP | S_IWOTH)) return fmt::format("others may write to {}", it);
+  return {};
+}
+
+// Opens a file's folder if it may be trusted; otherwise `fault` says why not, and is empty if there is none.
+int open_own_folder(const fs::path& folder, std::string& fault) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor >= 0)
+    fault = not_own(descriptor, true, "its folder");
+  else if (errno == ELOOP || errno == ENOTDIR)
+    fault = "its folder is a link, or no folder";
+  else if (errno != ENOENT)
+    fault = error_text(errno);
+  return descriptor;
+}
+
+}  // namespace
+
+OwnFile read_own_file(const fs::path& path) {
+  OwnFile result;
+  const Opened folder(open_own_folder(path.parent_path(), result.folder_fault));
+  if (!folder || !result.folder_fault.empty()) return result;
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const Opened file(openat(folder.descriptor, path.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) {
+    if (errno != ENOENT) result.fault = errno == ELOOP ? "it is a link" : error_text(errno);
+    return result;
+  }
+  result.fault = not_own(file.descriptor, false, "it");
+  if (!result.fault.empty()) return result;
+  result.content = read_all([&](std::span<std::byte> chunk) -> std::optional<std::size_t> {
+    ssize_t n;
+    do n = read(file.descriptor, chunk.data(), chunk.size());
+    while (n < 0 && errno == EINTR);
+    if (n >= 0) return std::size_t(n);
+    result.fault = error_text(errno);
+    return std::nullopt;
+  });
+  return result;
+}
+
+bool write_own_file(const fs::path& path, std::span<const std::byte> content, std::string* why) {
+  const auto fail = [&](const std::string& text) {
+    if (why) *why = text;
+    return false;
+  };
+  std::error_code error;
+  const fs::path name = path.parent_path();
+  if (!fs::exists(fs::symlink_status(name, error))) {
+    if (name.has_parent_path()) fs::create_directories(name.parent_path(), error);
+    if (mkdir(name.c_str(), 0700) != 0 && errno != EEXIST) return fail(error ? error.message() : error_text(errno));
+  }
+  std::string fault;
+  const Opened folder(open_own_folder(name, fault));
+  if (!folder || !fault.empty()) return fail(fault.empty() ? error_text(errno) : fault);
+  const fs::path temporary = temporary_beside(path).filename();
+  int failed = 0;
+  {
+    const Opened file(
+        openat(folder.descriptor, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return fail(error_text(errno));
+    while (!content.empty() && !failed) {
+      const ssize_t n = write(file.descriptor, content.data(), content.size());
+      if (n >= 0)
+        content = content.subspan(std::size_t(n));
+      else if (errno != EINTR)
+        failed = errno;
+    }
+  }
+  if (!failed && renameat(folder.descriptor, temporary.c_str(), folder.descriptor, path.filename().c_str()) != 0)
+    failed = errno;
+  if (!failed) return true;
+  unlinkat(folder.descriptor, temporary.c_str(), 0);
+  return fail(error_text(failed));
+}
+#endif
 
 bool remove_file(const fs::path& path) {
   std::error_code error;

@@ -40,6 +40,17 @@ double thread_seconds();
 /// The number of processors on which the calling thread may run; at least one.
 int processors();
 
+/// Text that tells processors with other instructions apart, and counts only instructions that the system lets programs
+/// use; empty if it cannot be found out. The same for all processors of a machine whose processors are equal.
+std::string processor_id();
+
+/// How functions call each other on this system, where processors leave that open.
+struct CallRules {
+  bool windows = false;       ///< on x86-64, the calling convention of Windows
+  bool reserves_x18 = false;  ///< on AArch64, the system has register x18 to itself
+};
+CallRules call_rules();
+
 /// Starts a thread of the library's own, with a name of at most 15 characters for debuggers. Other threads handle the
 /// signals that the process is sent. The thread may run on the processors of the calling thread.
 /// Errors: std::system_error if the system has no more threads.
@@ -57,6 +68,9 @@ std::string load_library(const std::filesystem::path& path);
 void* find_library(const std::string& name);
 /// The function of that name; null if the library has none.
 void* find_function(void* library, const char* name);
+
+/// The file of the loaded library that this function is in; empty if the system does not say.
+std::filesystem::path library_file(void* function);
 
 /// Runs a program with this process's environment and input, and waits. All of its output goes to this process's error
 /// output.
@@ -84,6 +98,13 @@ std::byte* map_large_pages(std::uint64_t bytes);
 void unmap_large_pages(std::byte* memory, std::uint64_t bytes);
 inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
 
+/// Maps pages, calls `write` with their first byte, and makes them executable; from then on they cannot be written. If
+/// `write` throws, the pages are given back. They begin at a multiple of kCodeAlignment. Null if the system refuses.
+/// \param why  receives the reason of a refusal, unless null
+std::byte* map_code(std::size_t bytes, const std::function<void(std::byte*)>& write, std::string* why = nullptr);
+void unmap_code(std::byte* memory, std::size_t bytes);
+inline constexpr std::size_t kCodeAlignment = 4096;
+
 /// The whole file; nothing if it cannot be read or is larger than `limit` bytes. Only regular files are read: opening a
 /// pipe would wait for its writer.
 /// \param why  receives the reason of a failure, unless null
@@ -99,6 +120,19 @@ std::optional<std::vector<std::byte>> read_all(
 /// \param why  receives the reason of a failure, unless null
 /// \return false if it is impossible, which leaves the old file as it was
 bool write_file(const std::filesystem::path& path, std::span<const std::byte> content, std::string* why = nullptr);
+
+/// A file that is trusted with code, or why it is not. All texts are empty if there is no such file.
+struct OwnFile {
+  std::optional<std::vector<std::byte>> content;
+  std::string fault;         ///< why the file is not trusted: "it belongs to another user"
+  std::string folder_fault;  ///< why nothing in its folder is: "others may write to its folder"
+};
+/// Reads a file if it and its folder belong to the user that the process acts for, if nobody else may write to either,
+/// and if neither is a link. On Windows it reads any file: the folder's access list decides there who writes.
+OwnFile read_own_file(const std::filesystem::path& path);
+/// Replaces a file like write_file(), for read_own_file(): nobody else may read it. A folder that is missing is created
+/// so, too; its parents are created as usual. Fails if read_own_file() would not trust the folder.
+bool write_own_file(const std::filesystem::path& path, std::span<const std::byte> content, std::string* why = nullptr);
 
 /// Removes a file. \return false if the file is still there
 bool remove_file(const std::filesystem::path& path);

@@ -12,31 +12,18 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/hash.h"
 #include "../../frontend/support/platform.h"
+#include "environment.h"
 
 namespace weft::backend {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Variable;
 
 std::vector<std::byte> bytes_of(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-
-// Sets a variable of the environment and puts the old value back.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name), old_(platform::environment(name)) {
-    platform::set_environment(name, value);
-  }
-  ~Variable() { platform::set_environment(name_, old_ ? old_->c_str() : nullptr); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
 
 class DiskCacheTest : public testing::Test {
  protected:
