@@ -3,11 +3,11 @@
 // Strategy: no tables and no branches but one, so that many threads compute them side by side in the lanes of vectors.
 // The argument is reduced to a small interval, on which a polynomial has a relative error below 2^-27 (Remez's
 // algorithm, with coefficients rounded to float32), and the result is assembled with few roundings. Reductions that
-// float32 would round are made in float64: of angles (Cody and Waite 1980; Payne and Hanek 1983), and of pow. tan, atan,
-// atan2 and pow are computed in float64 as a whole and rounded once.
+// float32 would round are made in float64: of angles (Cody and Waite 1980; Payne and Hanek 1983), and of pow. tan,
+// atan, atan2 and pow are computed in float64 as a whole and rounded once.
 //
-// Edge cases: NaN propagates; infinities, zeros and domain errors give the results of C's functions. Subnormal arguments
-// and results are handled if the device keeps them.
+// Edge cases: NaN propagates; infinities, zeros and domain errors give the results of C's functions. Subnormal
+// arguments and results are handled if the device keeps them.
 #include "real32.h"
 
 #include <limits>
@@ -43,8 +43,7 @@ Scaled exp_parts(const Float& x) {
   const NearestFloat k = nearest(x * 0x1.715476p+0f);
   // The first part of ln(2) has 10 bits, so that its product is exact.
   const Float r = (x - k.value * 0.693359375f) - k.value * -2.12194440e-4f;
-  const Float q =
-      polynomial(r, std::array{0.49999994f, 0.166665196f, 0.0416684039f, 0.00836889911f, 0.00138142263f});
+  const Float q = polynomial(r, std::array{0.49999994f, 0.166665196f, 0.0416684039f, 0.00836889911f, 0.00138142263f});
   return {1.0f + (r + r * r * q), k.number};
 }
 
@@ -80,8 +79,9 @@ Float cosh32(const Float& x) {
 
 Float tanh32(const Float& x) {
   const Float a = abs(x), z = a * a;
-  const Float small = a + a * z * polynomial(z, std::array{-0.333333313f, 0.133332059f, -0.0539467633f, 0.0217007045f,
-                                                           -0.00817740057f, 0.00214296393f});
+  const Float small = a + a * z *
+                              polynomial(z, std::array{-0.333333313f, 0.133332059f, -0.0539467633f, 0.0217007045f,
+                                                       -0.00817740057f, 0.00214296393f});
   // From 9.02 on the result is 1.
   const Scaled e = exp_parts(select(a > 10.0f, 20.0f, a + a));
   const Float large = 1.0f - 2.0f / (e.y * power_of_two(e.n) + 1.0f);
@@ -128,14 +128,15 @@ Float log2_32(const Float& x) {
   return in_domain(x, (((small * rest + a.f * rest) + small) + a.f) + a.k);
 }
 
-// log2(1 + f) = 2 / ln(2) (s + s^3/3 + ...) with s = f / (2 + f), to 2^-45; e^.. to 2^-32.
+// log2(1 + f) = 2 / ln(2) (s + s^3/3 + ...) with s = f / (2 + f), to 2^-37 of it, so that the product with y is known
+// to 2^-30. 2^r is known to 2^-32 of it.
 Float pow32(const Float& x, const Float& y) {
   const Float a = abs(x);
   const Mantissa m = mantissa(a);
   const Double f = Double(m.f), s = f / (f + 2.0), z = s * s;
-  const Double l = Double(m.k) + s * polynomial(z, std::array{2.8853900817778499, 0.96179669411340052,
-                                                              0.57707794234684284, 0.41220925432246486,
-                                                              0.31990561200683459, 0.28290144493216884});
+  const Double l =
+      Double(m.k) + s * polynomial(z, std::array{2.8853900817900864, 0.96179667334179753, 0.57708358496515133,
+                                                 0.41167271899777669, 0.34073010658534336});
   const Double log2 = select(a == 0.0f, Double(-double(kInfinity)), select(a < kInfinity, l, Double(a)));
   const Double t = limited(Double(y) * log2, -200.0, 200.0);
   const NearestDouble k = nearest(t);
@@ -168,12 +169,12 @@ Angle reduce_medium(const Double& a) {
   return {(a - n.value * 0x1.921fb544p+0) - n.value * 0x1.0b4611a626331p-34, UInt(n.number)};
 }
 
-/// For any finite a. 2/pi in parts of 28 bits makes products with the 24 bits of a float32 exact; so are these modulo 4,
-/// and their sum as a pair. What lies beyond the seven parts contributes less than 2^-68.
+/// For any finite a. 2/pi in parts of 28 bits makes products with the 24 bits of a float32 exact; so are these modulo
+/// 4, and their sum as a pair. What lies beyond the seven parts contributes less than 2^-68.
 Angle reduce_large(const Double& a) {
   Double sum = 0, rest = 0;
-  for (double part : {0xa2f9836p-28, 0xe4e4415p-56, 0x29fc275p-84, 0x7d1f534p-112, 0xddc0db6p-140, 0x295993cp-168,
-                      0x439041fp-196}) {
+  for (double part :
+       {0xa2f9836p-28, 0xe4e4415p-56, 0x29fc275p-84, 0x7d1f534p-112, 0xddc0db6p-140, 0x295993cp-168, 0x439041fp-196}) {
     const Double product = a * part, turns = product - 4.0 * rint(product * 0.25);
     const Double before = sum;
     sum = before + turns;
@@ -198,7 +199,8 @@ Angle reduce(const Float& a) {
 
 Float sin_of(const Angle& angle, const UInt& quadrant) {
   const Float r = Float(angle.r), z = r * r;
-  const Float sine = r + r * z * polynomial(z, std::array{-0.166666552f, 0.0083321603f, -0.000195152505f});
+  const Float sine =
+      r + r * z * polynomial(z, std::array{-0.166666672f, 0.00833332911f, -0.000198393114f, 2.71811791e-06f});
   const Float cosine =
       1.0f - (0.5f * z - z * z * polynomial(z, std::array{0.0416666456f, -0.00138873165f, 2.44331186e-05f}));
   return flip_sign(select((quadrant & 1u) == 0u, sine, cosine), (quadrant & 2u) << 30u);
@@ -215,18 +217,20 @@ Float cos32(const Float& x) {
 Float tan32(const Float& x) {
   const Angle a = reduce(abs(x));
   const Double r = a.r, z = r * r;
-  const Double sine = r + r * z * polynomial(z, std::array{-0.16666666640786668, 0.0083333293036382226,
-                                                           -0.00019839311880065613, 2.7181178935178377e-06});
-  const Double cosine = 1.0 - (0.5 * z - z * z * polynomial(z, std::array{0.041666666619473179, -0.0013888883498519404,
-                                                                          2.479945974479542e-05,
-                                                                          -2.7205720360040182e-07}));
+  const Double sine = r + r * z *
+                              polynomial(z, std::array{-0.16666666640786668, 0.0083333293036382226,
+                                                       -0.00019839311880065613, 2.7181178935178377e-06});
+  const Double cosine = 1.0 - (0.5 * z - z * z *
+                                             polynomial(z, std::array{0.041666666619473179, -0.0013888883498519404,
+                                                                      2.479945974479542e-05, -2.7205720360040182e-07}));
   const Bool odd = (a.quadrant & 1u) != 0u;
   return flip_sign(Float(select(odd, -cosine, sine) / select(odd, sine, cosine)), sign_bit(x));
 }
 
 // ---- Inverse functions of angles
 
-/// asin(s) = hi + lo, where hi = s, for s = x below 1/2. From there on asin(x) = pi/2 - 2 asin(s), s = sqrt((1 - x) / 2).
+/// asin(s) = hi + lo, where hi = s, for s = x below 1/2. From there on asin(x) = pi/2 - 2 asin(s), s = sqrt((1 - x) /
+/// 2).
 struct ArcSine {
   Bool large;
   Float hi, lo;
@@ -240,7 +244,9 @@ ArcSine arc_sine(const Float& a) {
 
 Float asin32(const Float& x) {
   const ArcSine s = arc_sine(abs(x));
-  const Float large = (kPiOver2 - 2.0f * s.hi) - (2.0f * s.lo - kPiOver2Lo);
+  // The difference as a pair, because its error counts twice where the result is below 1 and the difference is not.
+  const Float hi = kPiOver2 - 2.0f * s.hi, rest = (kPiOver2 - hi) - 2.0f * s.hi;
+  const Float large = hi - (2.0f * s.lo - (kPiOver2Lo + rest));
   return flip_sign(select(s.large, large, s.hi + s.lo), sign_bit(x));
 }
 Float acos32(const Float& x) {
@@ -257,9 +263,9 @@ Double angle_of(const Double& y, const Double& x) {
   const Bool middle = y > x * 0x1.a827999fcef32p-2, steep = y > x * 0x1.3504f333f9de6p+1;
   const Double c = select(steep, Double(0x1.921fb54442d18p+0), select(middle, Double(0x1.921fb54442d18p-1), 0.0));
   const Double t = select(steep, -x, select(middle, y - x, y)) / select(steep, y, select(middle, y + x, x)), z = t * t;
-  return c + (t + t * z * polynomial(z, std::array{-0.33333332498680612, 0.19999903864999111, -0.14282006456428664,
-                                                   0.11044674713549477, -0.084761706533062739,
-                                                   0.047438363868576368}));
+  return c + (t + t * z *
+                      polynomial(z, std::array{-0.33333332498680612, 0.19999903864999111, -0.14282006456428664,
+                                               0.11044674713549477, -0.084761706533062739, 0.047438363868576368}));
 }
 
 Float atan32(const Float& x) { return flip_sign(Float(angle_of(Double(abs(x)), 1.0)), sign_bit(x)); }

@@ -90,7 +90,8 @@ Double exp_near_zero(const Double& hi, const Double& lo) {
 Double exp_scaled(const Double& x, int extra) {
   Double in_range = limited(x, -800.0, 800.0);
   NearestDouble k = nearest(in_range * kInvLn2);
-  return scaled(exp_near_zero(in_range - k.value * kLn2Hi, k.value * kLn2Lo), k.number + std::uint64_t(std::int64_t(extra)));
+  return scaled(exp_near_zero(in_range - k.value * kLn2Hi, k.value * kLn2Lo),
+                k.number + std::uint64_t(std::int64_t(extra)));
 }
 
 Double exp64(const Double& x) { return exp_scaled(x, 0); }
@@ -266,18 +267,17 @@ Angle reduce_large(const Double& x) {
   UInt word = at >> 5u, shift = at & 31u;
 
   // The seven words from `word` on: the table is shifted by 32, 16, .. 1 words.
-  std::vector<UInt64> t(two_over_pi, two_over_pi + 39);
+  std::vector<UInt> t(two_over_pi, two_over_pi + 39);
   for (std::size_t step = 32; step > 0; step /= 2) {
     Bool move = (word & unsigned(step)) != 0u;
     const std::size_t keep = std::min<std::size_t>(step + 6, 38);
-    std::vector<UInt64> next;
+    std::vector<UInt> next;
     for (std::size_t k = 0; k < keep; ++k) next.push_back(k + step < t.size() ? select(move, t[k + step], t[k]) : t[k]);
     t = std::move(next);
   }
   // Shifts by the remaining bits; the least significant word comes first.
-  UInt64 amount = UInt64(shift);
   std::vector<UInt64> window;
-  for (std::size_t k = 6; k-- > 0;) window.push_back((((t[k] << 32 | t[k + 1]) << amount) >> 32) & 0xffffffffull);
+  for (std::size_t k = 6; k-- > 0;) window.push_back(UInt64((t[k] << shift) | (t[k + 1] >> 1u >> (31u - shift))));
 
   UInt64 m = (u & 0xfffffffffffffull) | 0x10000000000000ull, m0 = m & 0xffffffffull, m1 = m >> 32;
   std::vector<UInt64> r;
@@ -348,18 +348,18 @@ Double sin_of(const Angle& a, const UInt& quadrant) {
 Double sin64(const Double& x) {
   Angle a = reduce(x);
   // sin(-0) is -0, which the reduction loses.
-  return select(abs(x) < 0x1p-30, x, select(isfinite(x), sin_of(a, a.quadrant), kNaN));
+  return select(abs(x) < 0x1p-30, x, select(abs(x) < kInfinity, sin_of(a, a.quadrant), kNaN));
 }
 Double cos64(const Double& x) {
   Angle a = reduce(x);
-  return select(isfinite(x), sin_of(a, a.quadrant + 1u), kNaN);
+  return select(abs(x) < kInfinity, sin_of(a, a.quadrant + 1u), kNaN);
 }
 Double tan64(const Double& x) {
   Angle a = reduce(x);
   Double s = sin_near_zero(a.hi, a.lo), c = cos_near_zero(a.hi, a.lo);
   Bool odd = (a.quadrant & 1u) != 0u;
   Double t = select(odd, -c, s) / select(odd, s, c);
-  return select(abs(x) < 0x1p-30, x, select(isfinite(x), t, kNaN));
+  return select(abs(x) < 0x1p-30, x, select(abs(x) < kInfinity, t, kNaN));
 }
 
 // ---- Inverse functions of angles
