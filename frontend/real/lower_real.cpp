@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "../passes/passes.h"
-#include "real32.h"
-#include "real64.h"
+#include "real_function.h"
 
 namespace weft::lib {
 
@@ -36,8 +33,7 @@ class Lowering {
 
  private:
   bool is_lacking(const Inst& inst) const {
-    return inst.op >= Op::exp && inst.op <= Op::tanh &&
-           std::find(lacking_.begin(), lacking_.end(), inst.type) != lacking_.end();
+    return is_real_function(inst.op) && std::find(lacking_.begin(), lacking_.end(), inst.type) != lacking_.end();
   }
   void collect(const Module& module);
   std::uint64_t number_of(const Inst& inst) const {
@@ -86,38 +82,6 @@ void Lowering::rewrite(Module& module) const {
   }
 }
 
-/// Computes the function of the inputs in type T, which holds them.
-template <class T>
-Id traced(Op op, const std::vector<Id>& inputs) {
-  auto input = [&](std::size_t k) {
-    return Var<T>(tracing::convert(scalar_type<T>(), inputs[k], {}), detail::FromId{});
-  };
-  const Var<T> x = input(0);
-  if constexpr (std::is_same_v<T, double>)
-    return (inputs.size() == 2 ? real64(op, x, input(1)) : real64(op, x)).read();
-  else
-    return (inputs.size() == 2 ? real32(op, x, input(1)) : real32(op, x)).read();
-}
-
-std::shared_ptr<const Module> module_of(const Function& of, const Module& kernel) {
-  const auto [op, type] = of;
-  Module host, function;
-  host.name = kernel.name;
-  static_cast<ir::Interface&>(function) = kernel.as_interface();
-  function.function = std::string(ir::info(op).name) + "_" + ir::name(type);
-  {
-    tracing::Trace around(host, {});
-    tracing::Trace trace(function, around);
-    std::vector<Id> inputs;
-    for (int k = 0; k < ir::info(op).arity; ++k) inputs.push_back(trace.builder().input(type));
-    Id result = type == Type::f64 ? traced<double>(op, inputs) : traced<float>(op, inputs);
-    result = tracing::convert(type, result, {});
-    trace.finish();
-    trace.builder().yield({&result, 1});
-  }
-  return std::make_shared<const Module>(ir::forward(function));
-}
-
 }  // namespace
 
 std::optional<Module> lower_real(const Module& kernel, std::initializer_list<Type> lacking) {
@@ -126,7 +90,8 @@ std::optional<Module> lower_real(const Module& kernel, std::initializer_list<Typ
 
   Module lowered = kernel;
   lowered.functions.clear();
-  for (const Function& function : lowering.functions()) lowered.functions.push_back(module_of(function, kernel));
+  for (const Function& function : lowering.functions())
+    lowered.functions.push_back(std::make_shared<const Module>(real_function(function.first, function.second, kernel)));
   for (const auto& function : kernel.functions) {
     Module copy = *function;
     lowering.rewrite(copy);
