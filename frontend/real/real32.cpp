@@ -169,13 +169,13 @@ Angle reduce_medium(const Double& a) {
   return {(a - n.value * 0x1.921fb544p+0) - n.value * 0x1.0b4611a626331p-34, UInt(n.number)};
 }
 
-/// For any finite a. 2/pi in seven parts of 28 bits, so that products with the 24 bits of a float32 are exact, and so is
-/// what they leave modulo 4. Their sum is kept within 1/2: it is exact as long as its terms have bits to lose there, and
-/// then rounded relative to itself. What lies beyond the parts contributes less than 2^-68.
+/// For any finite a. 2/pi in seven parts of 28 bits, so that products with the 24 bits of a float32 are exact, and so
+/// is what they leave modulo 4. Their sum is kept within 1/2: it is exact as long as its terms have bits to lose there,
+/// and then rounded relative to itself. What lies beyond the parts contributes less than 2^-68.
 Angle reduce_large(const Double& a) {
   Double sum = 0, n = 0;
-  for (double part : {0xa2f9836p-28, 0xe4e4415p-56, 0x29fc275p-84, 0x7d1f534p-112, 0xddc0db6p-140, 0x295993cp-168,
-                      0x439041fp-196}) {
+  for (double part :
+       {0xa2f9836p-28, 0xe4e4415p-56, 0x29fc275p-84, 0x7d1f534p-112, 0xddc0db6p-140, 0x295993cp-168, 0x439041fp-196}) {
     const Double product = a * part;
     sum = sum + (product - 4.0 * rint(product * 0.25));
     const Double whole = rint(sum);
