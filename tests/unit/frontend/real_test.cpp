@@ -77,7 +77,7 @@ class RealFunctions : public testing::Test {
                               memory.address + 2 * bytes};
     stream_->upload(arguments.x, x.data(), bytes);
     if (!y.empty()) stream_->upload(arguments.y, y.data(), bytes);
-    const auto program = device_->compile(*lowered, {});
+    const auto program = device_->compile(*lowered, ir::hash(*lowered));
     stream_->launch(*program, {}, std::as_bytes(std::span(&arguments, 1)), {});
     stream_->download(result.data(), arguments.result, bytes, 0);
     device_->free(memory);
