@@ -8,20 +8,22 @@
 
 namespace weft::llvm {
 
-/// Whether an operation on this type is a call of a function that real_function() defines (sin, exp, pow, ..), rather
-/// than instructions that the emitter writes in place.
+/// Whether an operation is a call of a function that real_function() defines (sin, exp, pow, ..), rather than
+/// instructions that the emitter writes in place. float16 is computed in float32, which is then the type of the
+/// function.
 bool is_real_function(ir::Op op, ir::Type type);
 
-/// The name of the function: "@weft.sin.f32.v16"; "@weft.sin.f32" for one lane.
+/// The name of the function on float32 or float64: "@weft.sin.f32.v16"; "@weft.sin.f32" for one lane.
 std::string real_function_name(ir::Op op, ir::Type type, std::uint32_t lanes);
 
-/// The definition of the function, with those of the functions that it calls, and with the declarations of intrinsics.
-/// Each piece of text names what it defines in its first line, so that a module holds no piece twice.
-/// Accuracy: docs/semantics.md.
+/// What a module that calls the function holds: its definition, and declarations of the intrinsics that it calls. All
+/// of them are instructions on x86-64-v2 and AArch64. A module holds no piece twice: they have names.
 struct RealFunction {
   std::string name;  ///< of a function or an intrinsic
   std::string text;  ///< "define internal .." or "declare .."
 };
-std::vector<RealFunction> real_function(ir::Op op, ir::Type type, std::uint32_t lanes);
+/// The pieces; the function first. They are those of the library in frontend/real, and live as long as the process.
+/// Accuracy: frontend/real/real32.h, docs/semantics.md. Thread-safe.
+const std::vector<RealFunction>& real_function(ir::Op op, ir::Type type, std::uint32_t lanes);
 
 }  // namespace weft::llvm

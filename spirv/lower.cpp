@@ -2,7 +2,7 @@
 #include "lower.h"
 
 #include "../frontend/passes/passes.h"
-#include "lower_real64.h"
+#include "../frontend/real/lower_real.h"
 
 namespace weft::spirv {
 
@@ -15,7 +15,7 @@ constexpr unsigned kMaxNesting = 72;
 }  // namespace
 
 std::optional<ir::Module> lower(const ir::Module& kernel) {
-  std::optional<ir::Module> lowered = lower_real64(kernel);
+  std::optional<ir::Module> lowered = lib::lower_real(kernel, {ir::Type::f64});
   if (std::optional<ir::Module> flat = ir::limit_nesting(lowered ? *lowered : kernel, kMaxNesting)) return flat;
   return lowered;
 }

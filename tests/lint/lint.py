@@ -16,7 +16,8 @@ TEXT_ENDINGS = SOURCE_ENDINGS + SCRIPT_ENDINGS + (".md", ".txt", ".json", ".in")
 
 # A kernel travels through the folders in this order: a folder includes only folders of a lower number.
 LAYERS = {"frontend": 0, "spirv": 1, "llvm": 1, "backends": 2, "runtime": 3, "loader": 4, "viewer": 5}
-FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4, "library": 5, "kernels": 6, "adjoint": 7}
+FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4, "library": 5, "real": 6, "kernels": 7,
+                   "adjoint": 8}
 # Rooms of the runtime; its headers at the top, and detail/, which their templates need, come before all of them.
 RUNTIME_LAYERS = {"detail": 0, "core": 1, "work": 2, "arrays": 3, "reports": 3, "launch": 4, "graph": 5, "tape": 6,
                   "exchange": 7, "algorithms": 7, "geometry": 8}

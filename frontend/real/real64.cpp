@@ -1,4 +1,4 @@
-// The float64 functions that SPIR-V lacks, written in the kernel language.
+// The float64 functions that SPIR-V and processors lack, written in the kernel language.
 //
 // Strategy: reduce the argument to a small interval with an error far below its last place, evaluate a polynomial there
 // and assemble the result with as few roundings as possible. Every operation used is correctly rounded (the emitter
@@ -15,13 +15,15 @@
 // arguments and results are handled if the device keeps them.
 #include "real64.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
-#include "../frontend/support/error.h"
+#include "../support/error.h"
 
-namespace weft::spirv {
+namespace weft::lib {
 
 namespace {
 
@@ -36,18 +38,8 @@ constexpr double kInvLn2 = 0x1.71547652b82fep+0;
 constexpr double kPiOver2 = 0x1.921fb54442d18p+0, kPiOver2Lo = 0x1.1a62633145c07p-54;
 constexpr double kPi = 0x1.921fb54442d18p+1, kPiLo = 0x1.1a62633145c07p-53;
 
-UInt64 bits(const Double& x) { return bitcast<std::uint64_t>(x); }
-Double from_bits(const UInt64& u) { return bitcast<double>(u); }
 Double with_sign_of(const Double& magnitude, const Double& x) {
-  return from_bits((bits(magnitude) & 0x7fffffffffffffffull) | (bits(x) & 0x8000000000000000ull));
-}
-
-/// a[0] + x (a[1] + x (...)).
-template <std::size_t N>
-Double polynomial(const Double& x, const std::array<double, N>& a) {
-  Double sum = a[N - 1];
-  for (std::size_t k = N - 1; k-- > 0;) sum = sum * x + a[k];
-  return sum;
+  return from_bits(UInt64((bits(magnitude) & 0x7fffffffffffffffull) | sign_bit(x)));
 }
 
 // ---- Pairs: the unevaluated sum hi + lo
@@ -79,12 +71,9 @@ Pair product(const Pair& a, const Pair& b) {
 
 // ---- Exponentials
 
-/// 2^n for -1022 <= n <= 1023.
-Double power_of_two(const Int& n) { return from_bits(UInt64(n + 1023) << 52); }
-
-/// y * 2^n, rounded once, for n from -2200 to 2000 and y near 1.
-Double scaled(const Double& y, const Int& n) {
-  Int half = n >> 1;
+/// y * 2^n, rounded once, for n from -2200 to 2000, as nearest() gives it, and y near 1.
+Double scaled(const Double& y, const UInt64& n) {
+  UInt64 half = n >> 1;
   return y * power_of_two(half) * power_of_two(n - half);
 }
 
@@ -97,24 +86,25 @@ Double exp_near_zero(const Double& hi, const Double& lo) {
   return 1.0 - ((lo - (r * c) / (2.0 - c)) - hi);
 }
 
-/// e^x * 2^extra; the caller handles NaN.
+/// e^x * 2^extra.
 Double exp_scaled(const Double& x, int extra) {
-  Double in_range = clamp(x, -800.0, 800.0);
-  Double k = rint(in_range * kInvLn2);
-  return scaled(exp_near_zero(in_range - k * kLn2Hi, k * kLn2Lo), Int(k) + extra);
+  Double in_range = limited(x, -800.0, 800.0);
+  NearestDouble k = nearest(in_range * kInvLn2);
+  return scaled(exp_near_zero(in_range - k.value * kLn2Hi, k.value * kLn2Lo),
+                k.number + std::uint64_t(std::int64_t(extra)));
 }
 
-Double exp64(const Double& x) { return select(isnan(x), x, exp_scaled(x, 0)); }
+Double exp64(const Double& x) { return exp_scaled(x, 0); }
 
 /// 2^(hi + lo).
 Double exp2_of(const Double& hi, const Double& lo) {
-  Double k = rint(hi);
-  Pair r = sum(hi - k, lo);
+  NearestDouble k = nearest(hi);
+  Pair r = sum(hi - k.value, lo);
   Pair e = product(r, {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56});
-  return scaled(exp_near_zero(e.hi, -e.lo), Int(k));
+  return scaled(exp_near_zero(e.hi, -e.lo), k.number);
 }
 
-Double exp2_64(const Double& x) { return select(isnan(x), x, exp2_of(clamp(x, -1200.0, 1200.0), 0)); }
+Double exp2_64(const Double& x) { return exp2_of(limited(x, -1200.0, 1200.0), 0); }
 
 // x + x^3/3! + ... and 1 + x^2/2! + ...: for abs(x) <= 1 the first omitted term is below 2^-60 of the sum.
 Double sinh_near_zero(const Double& x) {
@@ -135,16 +125,16 @@ Double cosh_near_zero(const Double& x) {
 Double sinh64(const Double& x) {
   Double a = abs(x), half = exp_scaled(a, -1);
   Double y = select(a < 1.0, sinh_near_zero(a), half - 0.25 / half);
-  return select(isnan(x), x, with_sign_of(y, x));
+  return with_sign_of(y, x);
 }
 Double cosh64(const Double& x) {
   Double a = abs(x), half = exp_scaled(a, -1);
-  return select(isnan(x), x, select(a < 1.0, cosh_near_zero(a), half + 0.25 / half));
+  return select(a < 1.0, cosh_near_zero(a), half + 0.25 / half);
 }
 Double tanh64(const Double& x) {
   Double a = abs(x);
   Double y = select(a < 1.0, sinh_near_zero(a) / cosh_near_zero(a), 1.0 - 1.0 / (exp_scaled(2.0 * a, -1) + 0.5));
-  return select(isnan(x), x, with_sign_of(y, x));
+  return with_sign_of(y, x);
 }
 
 // ---- Logarithms
@@ -163,7 +153,7 @@ Mantissa mantissa(const Double& x) {
 /// The logarithm of x, or NaN or an infinity if x is not in its domain.
 Double in_domain(const Double& x, const Double& y) {
   Double edge = select(x == 0.0, -kInfinity, select(x < 0.0, kNaN, x));
-  return select(x > 0.0 && x < kInfinity, y, edge);
+  return select((x > 0.0) & (x < kInfinity), y, edge);
 }
 
 // The parts of log(1 + f): log = f - (hfsq - s (hfsq + R)).
@@ -221,22 +211,22 @@ Pair log2_pair(const Double& x) {
 Double pow64(const Double& x, const Double& y) {
   Double a = abs(x);
   // Beyond 2^64 every power is 0, 1 or infinity.
-  Double exponent = clamp(y, -0x1p64, 0x1p64);
-  Pair l = log2_pair(select(a > 0.0 && a < kInfinity, a, 2.0));
+  Double exponent = limited(y, -0x1p64, 0x1p64);
+  Pair l = log2_pair(select((a > 0.0) & (a < kInfinity), a, 2.0));
   Pair z = product(exponent, l.hi);
   Double lo = z.lo + exponent * l.lo;
-  Double power = exp2_of(clamp(z.hi, -1200.0, 1200.0), select(abs(z.hi) < 1200.0, lo, 0.0));
+  Double power = exp2_of(limited(z.hi, -1200.0, 1200.0), select(abs(z.hi) < 1200.0, lo, 0.0));
   power = select(a == 0.0, select(y > 0.0, 0.0, kInfinity), power);
   power = select(a == kInfinity, select(y > 0.0, kInfinity, 0.0), power);
 
   Bool whole = trunc(y) == y;  // also for infinities
-  Bool odd = whole && abs(y) < 0x1p53 && (Int64(y) & 1) == 1;
+  Bool odd = whole & is_odd(y);
   Bool negative = (bits(x) >> 63) != 0;
-  power = select(negative && odd, -power, power);
-  power = select(x < 0.0 && a < kInfinity && !whole, kNaN, power);
-  power = select(isnan(x) || isnan(y), kNaN, power);
-  power = select(a == 1.0 && abs(y) == kInfinity, 1.0, power);
-  return select(x == 1.0 || y == 0.0, 1.0, power);
+  power = select(negative & odd, -power, power);
+  power = select((x < 0.0) & (a < kInfinity) & !whole, kNaN, power);
+  power = select(isnan(x) | isnan(y), kNaN, power);
+  power = select((a == 1.0) & (abs(y) == kInfinity), 1.0, power);
+  return select((x == 1.0) | (y == 0.0), 1.0, power);
 }
 
 // ---- Angles
@@ -251,13 +241,14 @@ constexpr double kMediumAngle = 0x1p20;
 
 /// For abs(x) up to kMediumAngle: pi/2 in three parts of 33 bits, whose multiples are exact, and a remainder.
 Angle reduce_medium(const Double& x) {
-  Double n = rint(x * (1 / kPiOver2));
+  NearestDouble near = nearest(x * (1 / kPiOver2));
+  Double n = near.value;
   Double first = x - n * 1.57079632673412561417e+00;
   Pair second = sum(first, -(n * 6.07710050630396597660e-11));
   Pair third = sum(second.hi, -(n * 2.02226624871116645580e-21));
   Double tail = (second.lo + third.lo) - n * 8.47842766036889956997e-32;
   Pair r = quick_sum(third.hi, tail);
-  return {r.hi, r.lo, UInt(Int(n)) & 3u};
+  return {r.hi, r.lo, UInt(near.number) & 3u};
 }
 
 /// For x from kMediumAngle up. x = M 2^E with a 53-bit M; bits of 2/pi that make multiples of 8 of x * 2/pi do not
@@ -276,18 +267,17 @@ Angle reduce_large(const Double& x) {
   UInt word = at >> 5u, shift = at & 31u;
 
   // The seven words from `word` on: the table is shifted by 32, 16, .. 1 words.
-  std::vector<UInt64> t(two_over_pi, two_over_pi + 39);
+  std::vector<UInt> t(two_over_pi, two_over_pi + 39);
   for (std::size_t step = 32; step > 0; step /= 2) {
     Bool move = (word & unsigned(step)) != 0u;
     const std::size_t keep = std::min<std::size_t>(step + 6, 38);
-    std::vector<UInt64> next;
+    std::vector<UInt> next;
     for (std::size_t k = 0; k < keep; ++k) next.push_back(k + step < t.size() ? select(move, t[k + step], t[k]) : t[k]);
     t = std::move(next);
   }
   // Shifts by the remaining bits; the least significant word comes first.
-  UInt64 amount = UInt64(shift);
   std::vector<UInt64> window;
-  for (std::size_t k = 6; k-- > 0;) window.push_back((((t[k] << 32 | t[k + 1]) << amount) >> 32) & 0xffffffffull);
+  for (std::size_t k = 6; k-- > 0;) window.push_back(UInt64((t[k] << shift) | (t[k + 1] >> 1u >> (31u - shift))));
 
   UInt64 m = (u & 0xfffffffffffffull) | 0x10000000000000ull, m0 = m & 0xffffffffull, m1 = m >> 32;
   std::vector<UInt64> r;
@@ -313,8 +303,8 @@ Angle reduce_large(const Double& x) {
   high = select(upper, ~high + select(low_negated == 0, UInt64(1), UInt64(0)), high);
   low = select(upper, low_negated, low);
 
-  Pair f = quick_sum(Double(high >> 32) * 0x1p-32, Double(high & 0xffffffffull) * 0x1p-64);
-  Pair g = quick_sum(Double(low >> 32) * 0x1p-96, Double(low & 0xffffffffull) * 0x1p-128);
+  Pair f = quick_sum(Double(UInt(high >> 32)) * 0x1p-32, Double(UInt(high)) * 0x1p-64);
+  Pair g = quick_sum(Double(UInt(low >> 32)) * 0x1p-96, Double(UInt(low)) * 0x1p-128);
   Pair fraction = quick_sum(f.hi, f.lo);
   Pair rest = sum(fraction.lo, g.hi);
   fraction = quick_sum(fraction.hi, rest.hi);
@@ -324,14 +314,8 @@ Angle reduce_large(const Double& x) {
 }
 
 Angle reduce(const Double& x) {
-  Angle a{0, 0, 0};
-  If (abs(x) <= kMediumAngle) {
-    Angle medium = reduce_medium(x);
-    a.hi = medium.hi;
-    a.lo = medium.lo;
-    a.quadrant = medium.quadrant;
-  }
-  Else {
+  Angle a = reduce_medium(x);
+  If (abs(x) > kMediumAngle) {
     Angle large = reduce_large(abs(x));
     Bool negative = x < 0.0;
     a.hi = select(negative, -large.hi, large.hi);
@@ -364,18 +348,18 @@ Double sin_of(const Angle& a, const UInt& quadrant) {
 Double sin64(const Double& x) {
   Angle a = reduce(x);
   // sin(-0) is -0, which the reduction loses.
-  return select(abs(x) < 0x1p-30, x, select(isfinite(x), sin_of(a, a.quadrant), kNaN));
+  return select(abs(x) < 0x1p-30, x, select(abs(x) < kInfinity, sin_of(a, a.quadrant), kNaN));
 }
 Double cos64(const Double& x) {
   Angle a = reduce(x);
-  return select(isfinite(x), sin_of(a, a.quadrant + 1u), kNaN);
+  return select(abs(x) < kInfinity, sin_of(a, a.quadrant + 1u), kNaN);
 }
 Double tan64(const Double& x) {
   Angle a = reduce(x);
   Double s = sin_near_zero(a.hi, a.lo), c = cos_near_zero(a.hi, a.lo);
   Bool odd = (a.quadrant & 1u) != 0u;
   Double t = select(odd, -c, s) / select(odd, s, c);
-  return select(abs(x) < 0x1p-30, x, select(isfinite(x), t, kNaN));
+  return select(abs(x) < 0x1p-30, x, select(abs(x) < kInfinity, t, kNaN));
 }
 
 // ---- Inverse functions of angles
@@ -408,12 +392,12 @@ Double atan64(const Double& x) {
 Double atan2_64(const Double& y, const Double& x) {
   Double ay = abs(y), ax = abs(x);
   // Both infinite: an odd multiple of pi/4. Both zero: 0.
-  Bool both_infinite = ay == kInfinity && ax == kInfinity;
+  Bool both_infinite = (ay == kInfinity) & (ax == kInfinity);
   Double ratio = select(both_infinite, 1.0, select(ay == 0.0, 0.0, ay / ax));
   Double a = atan64(ratio);
   Bool left = (bits(x) >> 63) != 0;
   Double angle = select(left, kPi - (a - kPiLo), a);
-  return select(isnan(x) || isnan(y), kNaN, with_sign_of(angle, y));
+  return select(isnan(x) | isnan(y), kNaN, with_sign_of(angle, y));
 }
 
 /// (asin(s) - s) / s as a function of t = s^2, for s <= 1/2.
@@ -481,4 +465,4 @@ Double real64(Op op, const Double& x, const Double& y) {
   }
 }
 
-}  // namespace weft::spirv
+}  // namespace weft::lib
