@@ -55,8 +55,8 @@ struct Shapes {
   bool rows = false;
   /// With `rows`: all values that are the row's number in the launch, and all that are tid()'s last coordinate.
   std::vector<Id> row, column;
-  /// Vectors lie in workgroups and begin at multiples of `lanes` there; a vector is a subgroup. Without `rows` and
-  /// `groups`, vectors begin at multiples of `lanes` in the launch.
+  /// Vectors lie in workgroups and begin at multiples of `lanes` there; a whole vector is a subgroup. Without `rows`
+  /// and `groups`, vectors begin at multiples of `lanes` in the launch.
   bool groups = false;
   std::uint32_t lanes = 1;
 };
@@ -64,9 +64,7 @@ struct Shapes {
 /// Finds the shapes.
 /// \param kernel  in normal form, without calls
 /// \param lanes   of a vector, a power of two
-/// \param by_rows whether vectors may lie in rows; otherwise threads of several rows share a vector, as they should
-/// where
-///                rows are shorter than vectors
+/// \param by_rows whether vectors may lie in rows. Else threads of several rows share one: better where rows are short
 Shapes find_shapes(const Module& kernel, std::uint32_t lanes, bool by_rows = true);
 
 /// The shape of a memory operation's address in bytes, of that in the thread's own array if it is private.
