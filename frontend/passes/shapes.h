@@ -55,8 +55,8 @@ struct Shapes {
   bool rows = false;
   /// With `rows`: all values that are the row's number in the launch, and all that are tid()'s last coordinate.
   std::vector<Id> row, column;
-  /// Vectors lie in workgroups and begin at multiples of `lanes` there; a vector is a subgroup. Without `rows` and
-  /// `groups`, vectors begin at multiples of `lanes` in the launch.
+  /// Vectors lie in workgroups and begin at multiples of `lanes` there; a whole vector is a subgroup. Without `rows`
+  /// and `groups`, vectors begin at multiples of `lanes` in the launch.
   bool groups = false;
   std::uint32_t lanes = 1;
 };
@@ -64,17 +64,16 @@ struct Shapes {
 /// Finds the shapes.
 /// \param kernel  in normal form, without calls
 /// \param lanes   of a vector, a power of two
-/// \param by_rows whether vectors may lie in rows; otherwise threads of several rows share a vector, as they should
-/// where
-///                rows are shorter than vectors
+/// \param by_rows whether vectors may lie in rows. Else threads of several rows share one: better where rows are short
 Shapes find_shapes(const Module& kernel, std::uint32_t lanes, bool by_rows = true);
 
 /// The shape of a memory operation's address in bytes, of that in the thread's own array if it is private.
 ///
 /// Affine addresses of lanes that run are as far from each other as the shape says. An index of 32 bits that may wrap
 /// (not `exact`) cannot do so between two of them, because only the elements 0 to 2^31 - 2 exist for such indices, and
-/// accesses to others are the program's mistake (docs/semantics.md). It can wrap between a lane that runs and one that
-/// does not (`tid() - 3` as u32): code takes the address of the first lane that runs, and goes on from there.
+/// accesses to others are the program's mistake (docs/semantics.md). But it can wrap between a lane that runs and one
+/// that does not (`tid() - 3` as u32). Code then widens the index of the first lane that runs, which is the base plus
+/// that lane's number times the step in the index's own type, and goes on from there.
 Shape address_shape(const Module& kernel, const Shapes& shapes, Id memory);
 
 }  // namespace weft::ir

@@ -186,6 +186,13 @@ TEST(Shapes, of_wider_integers_need_values_that_cannot_wrap) {
   EXPECT_SHAPE("varying", k.op(Op::convert, Type::i64, {k.op(Op::add, Type::u32, {k.tid(), k.n()})}));
   EXPECT_SHAPE("affine 5, exact",
                k.op(Op::mul, Type::i64, {k.op(Op::convert, Type::i64, {k.tid()}), k.b.constant(Type::i64, 5)}));
+  const auto halves = [](Kernel& k, std::int64_t scale) {
+    const Id four = k.op(Op::mul, Type::i32, {k.op(Op::bitcast, Type::i32, {k.local()}), k.i32(4)});
+    const Id half = k.op(Op::shr, Type::i32, {k.op(Op::sub, Type::i32, {four, k.i32(128)}), k.i32(1)});  // -64 to 62
+    return k.op(Op::mul, Type::i8, {k.op(Op::convert, Type::i8, {half}), k.b.constant_int(Type::i8, scale)});
+  };
+  expect_shape("halves", "affine 4, exact", [&](Kernel& k) { return halves(k, 2); });
+  expect_shape("halves", "affine 6", [&](Kernel& k) { return halves(k, 3); });
   EXPECT_SHAPE("affine 1", k.op(Op::convert, Type::u8, {k.tid()}));
   EXPECT_SHAPE("varying", k.op(Op::convert, Type::i32, {k.op(Op::convert, Type::u8, {k.tid()})}));
   EXPECT_SHAPE("affine 1, exact", k.op(Op::convert, Type::i32, {k.op(Op::convert, Type::u8, {k.local()})}));
@@ -210,6 +217,10 @@ TEST(Shapes, of_parts_of_numbers_go_by_where_vectors_begin) {
   EXPECT_EQ(k.shape(by(k, Op::bit_and, four, 63)), "affine 4, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, by(k, Op::add, l, 16), 15)), "affine 1, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, by(k, Op::add, l, 8), 15)), "varying") << "the vector begins in the middle";
+  const Id lane = k.b.source(Op::subgroup_lane, Type::u32), first = by(k, Op::bit_and, l, 0xfffffff0);
+  EXPECT_EQ(k.shape(by(k, Op::bit_and, k.op(Op::add, Type::u32, {first, lane}), 31)), "affine 1, exact");
+  EXPECT_EQ(k.shape(by(k, Op::bit_and, k.op(Op::add, Type::u32, {first, by(k, Op::mul, lane, 2)}), 31)), "varying");
+  EXPECT_EQ(k.shape(by(k, Op::bit_and, k.op(Op::add, Type::u32, {l, lane}), 31)), "varying");
   // Signed numbers that may be negative are divided toward zero.
   const Id difference = k.op(Op::sub, Type::i32, {k.op(Op::bitcast, Type::i32, {l}), k.i32(32)});
   EXPECT_EQ(k.shape(k.op(Op::div, Type::i32, {difference, k.i32(16)})), "varying");
