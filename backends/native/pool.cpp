@@ -75,9 +75,11 @@ void Pool::run(std::int64_t units, std::int64_t chunk, int most, Work work, void
   wait_for_begun();
 }
 
-// Cuts the job and lets threads see it.
+// Cuts the job into parts and lets threads see it.
 void Pool::publish(std::int64_t units, std::int64_t chunk, int parts, Work work, void* what) {
-  chunk = std::max(chunk, std::int64_t((std::uint64_t(units) - 1) / (kMostChunks * std::uint64_t(parts))) + 1);
+  // Chunks are too many for the numbers of a part: each becomes several.
+  const std::int64_t most = std::int64_t(kMostChunks) * parts;
+  chunk *= ((units - 1) / chunk) / most + 1;
   const auto chunks = std::uint32_t((units - 1) / chunk + 1);
   const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
   work_.store(work, std::memory_order_relaxed);

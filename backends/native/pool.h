@@ -36,7 +36,7 @@ class Pool {
 
   /// Runs each unit below `units` once, and returns when all have run. Any number of host threads may call it at once:
   /// their jobs run one after the other. A job of a job runs on its own thread alone.
-  /// \param chunk  units that a thread takes at a time, at least 1
+  /// \param chunk  units that a thread takes at a time, at least 1; a multiple of it where they are very many
   /// \param most   threads for which the job is large enough
   void run(std::int64_t units, std::int64_t chunk, int most, Work work, void* what);
 

@@ -61,13 +61,15 @@ TEST(Pool, runs_nothing_for_no_units) {
 // More chunks than a part can count become larger chunks.
 TEST(Pool, takes_more_units_than_it_has_numbers_of_chunks) {
   Pool pool(2);
-  std::atomic<std::int64_t> sum = 0, calls = 0;
-  const std::int64_t units = 1ll << 40;
-  pool.run(units, 1, 2, [&](int, std::int64_t begin, std::int64_t end) noexcept {
+  std::atomic<std::int64_t> sum = 0, calls = 0, elsewhere = 0;
+  const std::int64_t units = (1ll << 40) + 1;
+  pool.run(units, 64, 2, [&](int, std::int64_t begin, std::int64_t end) noexcept {
     sum += end - begin;
     ++calls;
+    if (begin % 64 != 0) ++elsewhere;
   });
   EXPECT_EQ(sum, units);
+  EXPECT_EQ(elsewhere, 0) << "chunks begin at multiples";
   EXPECT_LE(calls, 2 * 0xffff);
   EXPECT_GT(calls, 0xffff);
 }
