@@ -161,6 +161,26 @@ fs::path cache_folder() {
   return {};
 }
 
+std::string processor_name() {
+#if defined(__x86_64__) || defined(__i386__)
+  // Three answers of 16 characters each.
+  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;
+  if (__get_cpuid_max(0x80000000, nullptr) < kLast) return {};
+  char text[48];
+  for (unsigned k = kFirst; k <= kLast; ++k) {
+    unsigned words[4];
+    __cpuid(k, words[0], words[1], words[2], words[3]);
+    std::memcpy(text + (k - kFirst) * sizeof words, words, sizeof words);
+  }
+  std::string name(text, std::find(text, text + sizeof text, '\0'));
+  name.erase(name.find_last_not_of(' ') + 1);
+  name.erase(0, name.find_first_not_of(' '));
+  return name;
+#else
+  return {};
+#endif
+}
+
 double thread_seconds() {
 #ifdef _WIN32
   FILETIME made, ended, kernel, user;
@@ -180,26 +200,6 @@ int processors() {
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
 #endif
   return int(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-std::string processor_name() {
-#if defined(__x86_64__) || defined(__i386__)
-  // Three answers of 16 characters each.
-  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;
-  if (__get_cpuid_max(0x80000000, nullptr) < kLast) return {};
-  char text[48];
-  for (unsigned k = kFirst; k <= kLast; ++k) {
-    unsigned words[4];
-    __cpuid(k, words[0], words[1], words[2], words[3]);
-    std::memcpy(text + (k - kFirst) * sizeof words, words, sizeof words);
-  }
-  std::string name(text, std::find(text, text + sizeof text, '\0'));
-  name.erase(name.find_last_not_of(' ') + 1);
-  name.erase(0, name.find_first_not_of(' '));
-  return name;
-#else
-  return {};
-#endif
 }
 
 std::thread helper_thread(const char* name, std::function<void()> work) {

@@ -34,14 +34,14 @@ void set_environment_folder(const char* name, const std::filesystem::path& folde
 /// ~/.cache or LOCALAPPDATA). Empty if none of them is known. Not created.
 std::filesystem::path cache_folder();
 
+/// The name that the processor's maker gives it ("AMD EPYC 9354 32-Core Processor"); empty if it does not say.
+std::string processor_name();
+
 /// The processor time that the calling thread has used, in seconds; other threads do not count.
 double thread_seconds();
 
 /// The number of processors on which the calling thread may run; at least one.
 int processors();
-
-/// The name that the processor's maker gives it ("AMD EPYC 9354 32-Core Processor"); empty if it does not say.
-std::string processor_name();
 
 /// Starts a thread of the library's own, with a name of at most 15 characters for debuggers. Other threads handle the
 /// signals that the process is sent. The thread may run on the processors of the calling thread.
