@@ -27,6 +27,7 @@ NativeDevice::NativeDevice(Options options, std::unique_ptr<ProgramSource> progr
   info_.max_allocation = kHostMemoryLimit;
   info_.host_visible = true;
   info_.wraps_host = true;
+  info_.wraps_bytes = true;
   info_.software = true;
   info_.int64 = true;
   info_.max_block = 1024;
