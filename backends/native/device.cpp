@@ -21,7 +21,7 @@ NativeDevice::NativeDevice(Options options, std::unique_ptr<ProgramSource> progr
     : info_(std::move(options.info)),
       memory_(info_.name, kHostMemoryLimit, HostMemory::Pages::large),
       queue_{*this, memory_},
-      launcher_(options.threads),
+      launcher_(options.threads, info_.subgroup_size),
       programs_(std::move(programs)) {
   info_.memory_bytes = kHostMemoryLimit;
   info_.max_allocation = kHostMemoryLimit;

@@ -22,12 +22,15 @@ constexpr double kAlone = 20000;         ///< what takes less runs on the callin
 constexpr double kWorthAThread = 10000;  ///< work for which one more thread is woken
 constexpr double kPiece = 4000;          ///< what runs on the calling thread between two looks at the time
 constexpr double kLeastChunk = 2000;
-constexpr double kCallOverhead = 60;  ///< of a call of the entry and of two looks at the clock
+constexpr double kWorthOtherCode = 200000;  ///< work for which a kernel is compiled once more
+constexpr double kCallOverhead = 60;        ///< of a call of the entry and of two looks at the clock
 
-constexpr double kChunkThreads = 16384;     ///< threads of a chunk at most, unless a single unit has more
-constexpr double kChunksPerThread = 16;     ///< at least, so that uneven work spreads evenly
-constexpr std::int64_t kStep = 64;          ///< ranges of threads begin at multiples: whole vectors, whole cache lines
-constexpr std::int64_t kFirstPiece = 1024;  ///< threads of the first piece of a kernel that has never run
+constexpr double kChunkThreads = 16384;      ///< threads of a chunk at most, unless a single unit has more
+constexpr double kChunksPerThread = 16;      ///< at least, so that uneven work spreads evenly
+constexpr std::int64_t kStep = 64;           ///< ranges of threads begin at multiples: whole vectors, whole cache lines
+constexpr std::uint32_t kShortRow = 4;       ///< vectors of a row
+constexpr std::uint32_t kRowsPerThread = 2;  ///< at least, so that no host thread idles for long
+constexpr std::int64_t kFirstPiece = 1024;   ///< threads of the first piece of a kernel that has never run
 
 double now() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -45,14 +48,14 @@ std::int64_t parts_of(std::int64_t whole, std::int64_t part) { return (whole + p
 
 // A moment in which the system runs another program makes a piece seem long, so the cost rises slowly. The lanes of a
 // vector take as long as one of them.
-void DeviceProgram::took(double nanoseconds, double threads) const {
+void Body::took(double nanoseconds, double threads) const {
   const auto cost = float(std::max(nanoseconds - kCallOverhead, 1.) / std::max(threads, double(kStep)));
   const float before = cost_.load(std::memory_order_relaxed);
   cost_.store(before < 0 || cost < before ? cost : (before + cost) / 2, std::memory_order_relaxed);
 }
 
-void Arenas::prepare(const DeviceProgram& program, int threads) {
-  const std::uint64_t bytes = program.arena_bytes;
+void Arenas::prepare(const DeviceProgram& program, const Body& body, int threads) {
+  const std::uint64_t bytes = body.arena_bytes;
   if (arenas_.size() < std::size_t(threads)) {
     arenas_.resize(std::size_t(threads));
     workers_.resize(std::size_t(threads));
@@ -78,36 +81,53 @@ void Arenas::prepare(const DeviceProgram& program, int threads) {
 /// The units of a launch that have not run.
 struct Launcher::Call {
   const DeviceProgram& program;
+  const Body& body;
   const std::byte* args;
   std::int64_t begin, end;
   double unit_threads;  ///< threads of a unit
 
   std::int64_t units() const { return end - begin; }
   /// What they will take on one thread; negative: nobody knows.
-  double cost() const { return program.cost() * unit_threads * double(units()); }
+  double cost() const { return body.cost() * unit_threads * double(units()); }
   /// The number of units that has so many threads, at least one.
   std::int64_t units_for(double threads) const {
     const auto found = std::int64_t(std::max(1., threads / unit_threads));
-    const bool by_threads = program.split == llvm::Split::threads;
+    const bool by_threads = body.split == llvm::Split::threads;
     return std::min(by_threads ? parts_of(found, kStep) * kStep : found, units());
   }
   void run(const llvm::Worker& worker, std::int64_t first, std::int64_t last) const {
-    program.entry(args, &worker, first, last);
+    body.entry(args, &worker, first, last);
   }
 };
 
-// A part of a launch has whole workgroups. It runs the rows whose first thread it has, so that each row runs in one of
-// the parts.
-Launcher::Call Launcher::call_of(const DeviceProgram& program, const Grid& grid, const std::byte* args) {
+// Vectors lie in rows: rows that are not much longer leave lanes idle, and a few rows leave host threads idle. All
+// parts of a launch take the same code, because its units decide what belongs to a part.
+const Body& Launcher::choose(const DeviceProgram& program, const Grid& grid, const std::byte* args) const {
+  const Body& body = program.body();
+  if (body.split != llvm::Split::rows) return body;
+  const std::uint32_t threads = word_at(args, 0), row = word_at(args, program.row_at);
+  if (threads > row && row < kShortRow * lanes_) return program.by_threads();
+  const bool few = threads / std::max(row, 1u) < kRowsPerThread * std::uint32_t(pool_.threads());
+  const bool much = body.cost() * double(threads) > kWorthOtherCode;
+  return few && much && pool_.threads() > 1 && !grid.part ? program.by_threads() : body;
+}
+
+// A part of a launch has whole workgroups. It runs the units (rows, or the threads of a range) whose first thread it
+// has, so that each unit runs in one of the parts.
+Launcher::Call Launcher::call_of(const DeviceProgram& program, const Body& body, const Grid& grid,
+                                 const std::byte* args) {
   std::int64_t first = 0, end = word_at(args, 0);
   if (grid.part) {
     first = std::min(std::int64_t(grid.first_y) * grid.x * program.block, end);
     end = std::min(first + std::int64_t(grid.x) * grid.y * program.block, end);
   }
-  std::int64_t unit = 1;
-  if (program.split == llvm::Split::groups) unit = program.block;
-  if (program.split == llvm::Split::rows) unit = std::max(1u, word_at(args, program.row_at));
-  return {program, args, parts_of(first, unit), parts_of(end, unit), double(unit)};
+  if (body.split == llvm::Split::threads) {
+    const std::int64_t whole = parts_of(end, kStep) * kStep, count = word_at(args, 0);
+    return {program, body, args, parts_of(first, kStep) * kStep, std::min(whole, count), 1};
+  }
+  const std::int64_t unit =
+      body.split == llvm::Split::groups ? program.block : std::max(1u, word_at(args, program.row_at));
+  return {program, body, args, parts_of(first, unit), parts_of(end, unit), double(unit)};
 }
 
 void Launcher::run(const DeviceProgram& program, const Grid& grid, std::span<const std::byte> args) {
@@ -115,9 +135,11 @@ void Launcher::run(const DeviceProgram& program, const Grid& grid, std::span<con
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("the argument block has {} bytes, the kernel takes {}", args.size(), program.args_bytes),
                 program.name(), program.loc);
-  Call call = call_of(program, grid, aligned(args));
+  const std::byte* const block = aligned(args);
+  const Body& body = choose(program, grid, block);
+  Call call = call_of(program, body, grid, block);
   if (call.units() <= 0) return;
-  arenas_.prepare(program, 1);
+  arenas_.prepare(program, body, 1);
   const FloatMode mode;
   if (!run_here(call)) run_shared(call);
 }
@@ -145,11 +167,11 @@ bool Launcher::run_here(Call& call) {
       if (cost < 0)
         piece = call.units_for(kFirstPiece);
       else if (cost > kPiece)
-        piece = call.units_for(kPiece / call.program.cost());
+        piece = call.units_for(kPiece / call.body.cost());
     }
     const double before = now();
     call.run(worker, call.begin, call.begin + piece);
-    call.program.took(now() - before, double(piece) * call.unit_threads);
+    call.body.took(now() - before, double(piece) * call.unit_threads);
     call.begin += piece;
   }
   return true;
@@ -158,9 +180,9 @@ bool Launcher::run_here(Call& call) {
 void Launcher::run_shared(const Call& call) {
   const double cost = call.cost(), threads = double(call.units()) * call.unit_threads;
   const auto most = int(std::min(double(pool_.threads()), 1 + std::ceil(cost / kWorthAThread)));
-  const double even = threads / (kChunksPerThread * most), least = kLeastChunk / call.program.cost();
+  const double even = threads / (kChunksPerThread * most), least = kLeastChunk / call.body.cost();
   const std::int64_t chunk = call.units_for(std::min(std::max(even, least), kChunkThreads));
-  arenas_.prepare(call.program, most);
+  arenas_.prepare(call.program, call.body, most);
   double own_time = 0, own_threads = 0;  // of the calling thread, whose chunks tell what the kernel costs
   pool_.run(call.units(), chunk, most, [&](int thread, std::int64_t begin, std::int64_t end) noexcept {
     const Running running(call.program);
@@ -170,7 +192,7 @@ void Launcher::run_shared(const Call& call) {
     own_time += now() - before;
     own_threads += double(end - begin) * call.unit_threads;
   });
-  if (own_threads > 0) call.program.took(own_time, own_threads);
+  if (own_threads > 0) call.body.took(own_time, own_threads);
 }
 
 }  // namespace weft::backend::native

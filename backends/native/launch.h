@@ -18,7 +18,7 @@ class Arenas {
  public:
   /// Gives `threads` host threads at least `bytes` each, at multiples of 64.
   /// Errors: Error(out_of_memory) naming the kernel.
-  void prepare(const DeviceProgram& program, int threads);
+  void prepare(const DeviceProgram& program, const Body& body, int threads);
   const llvm::Worker& worker(int thread) const { return workers_[std::size_t(thread)]; }
 
  private:
@@ -39,7 +39,8 @@ class Arenas {
 class Launcher {
  public:
   /// \param threads  host threads that work on a launch, the calling one included
-  explicit Launcher(int threads) : pool_(threads) {}
+  /// \param lanes    threads of a vector
+  Launcher(int threads, std::uint32_t lanes) : pool_(threads), lanes_(lanes) {}
 
   /// Runs all threads of a launch that belong to the grid, and returns when they have run.
   /// Errors: Error(invalid_argument) when the block is too short; Error(out_of_memory).
@@ -49,12 +50,14 @@ class Launcher {
 
  private:
   struct Call;
-  static Call call_of(const DeviceProgram& program, const Grid& grid, const std::byte* args);
+  const Body& choose(const DeviceProgram& program, const Grid& grid, const std::byte* args) const;
+  static Call call_of(const DeviceProgram& program, const Body& body, const Grid& grid, const std::byte* args);
   bool run_here(Call& call);
   void run_shared(const Call& call);
   const std::byte* aligned(std::span<const std::byte> args);
 
   Pool pool_;
+  const std::uint32_t lanes_;
   Arenas arenas_;
   std::vector<std::uint64_t> args_;
 };

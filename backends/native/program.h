@@ -11,10 +11,30 @@
 
 namespace weft::backend::native {
 
-/// A kernel as machine code. Constant once made, so several host threads may run it at the same time.
+/// Machine code of a kernel, and what is known of the time that it takes. Constant else, so several host threads may
+/// run it at the same time.
 ///
 /// A launch calls `entry` with an argument block at a multiple of 16 bytes. Where `split` is threads, each range begins
-/// at a multiple of 64 from the launch's first thread.
+/// at a multiple of 64.
+struct Body {
+  Body() = default;
+  Body(llvm::Entry entry, llvm::Split split, std::uint64_t arena_bytes)
+      : entry(entry), split(split), arena_bytes(arena_bytes) {}
+
+  llvm::Entry entry = nullptr;
+  llvm::Split split = llvm::Split::threads;
+  std::uint64_t arena_bytes = 0;  ///< see llvm::Worker
+
+  /// Nanoseconds that a thread of the kernel takes on one host thread, by earlier launches; negative: none has run.
+  float cost() const { return cost_.load(std::memory_order_relaxed); }
+  /// Notes that `threads` threads took so long.
+  void took(double nanoseconds, double threads) const;
+
+ private:
+  mutable std::atomic<float> cost_ = -1;
+};
+
+/// A kernel as machine code. Thread-safe.
 class DeviceProgram : public Program {
  public:
   /// \param kernel  whose interface the program keeps, as far as launches need it
@@ -25,22 +45,18 @@ class DeviceProgram : public Program {
   }
   const std::string& name() const override { return name_; }
 
-  llvm::Entry entry = nullptr;
-  llvm::Split split = llvm::Split::threads;
-  std::uint64_t arena_bytes = 0;  ///< see llvm::Worker
-  std::uint32_t block;            ///< threads of a workgroup
-  std::uint32_t args_bytes;       ///< size of the argument block
-  std::uint32_t row_at = 0;       ///< place in the block of the u32 number of threads in a row; 0: it has no rows
-  Loc loc;
+  virtual const Body& body() const = 0;
+  /// The same kernel split by threads, if body() is split by rows: for launches whose rows are short or few. May be
+  /// compiled when it is first asked for. Errors: as ProgramSource::program().
+  virtual const Body& by_threads() const { return body(); }
 
-  /// Nanoseconds that a thread of the kernel takes on one host thread, by earlier launches; negative: none has run.
-  float cost() const { return cost_.load(std::memory_order_relaxed); }
-  /// Notes that `threads` threads took so long.
-  void took(double nanoseconds, double threads) const;
+  const std::uint32_t block;       ///< threads of a workgroup
+  const std::uint32_t args_bytes;  ///< size of the argument block
+  std::uint32_t row_at = 0;        ///< place in the block of the u32 number of threads in a row; 0: it has no rows
+  const Loc loc;
 
  private:
   const std::string name_;
-  mutable std::atomic<float> cost_ = -1;
 };
 
 /// Makes programs. Thread-safe.

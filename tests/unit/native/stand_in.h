@@ -23,6 +23,7 @@ struct StandIn {
   std::uint32_t block = 256;
   std::uint32_t rank = 1;
   std::uint64_t arena_bytes = 0;
+  llvm::Entry by_threads = nullptr;
 
   ir::Interface interface() const {
     ir::Interface made;
@@ -34,14 +35,27 @@ struct StandIn {
     made.args_bytes = kExtents + 12 * (rank - 1);
     return made;
   }
-  std::shared_ptr<DeviceProgram> program() const {
-    auto made = std::make_shared<DeviceProgram>(interface());
-    made->entry = entry;
-    made->split = split;
-    made->arena_bytes = arena_bytes;
-    return made;
-  }
+  std::shared_ptr<DeviceProgram> program() const;
 };
+
+/// A program of one C++ function, or of two: the second one is split by threads.
+class StandInProgram final : public DeviceProgram {
+ public:
+  StandInProgram(const ir::Interface& kernel, llvm::Entry entry, llvm::Split split = llvm::Split::threads,
+                 std::uint64_t arena_bytes = 0, llvm::Entry by_threads = nullptr)
+      : DeviceProgram(kernel),
+        body_(entry, split, arena_bytes),
+        by_threads_(by_threads, llvm::Split::threads, arena_bytes) {}
+  const Body& body() const override { return body_; }
+  const Body& by_threads() const override { return by_threads_.entry ? by_threads_ : body_; }
+
+ private:
+  const Body body_, by_threads_;
+};
+
+inline std::shared_ptr<DeviceProgram> StandIn::program() const {
+  return std::make_shared<StandInProgram>(interface(), entry, split, arena_bytes, by_threads);
+}
 
 /// An argument block.
 inline std::vector<std::byte> arguments(std::uint32_t count, const void* x, std::int32_t n = 0,
@@ -78,10 +92,8 @@ inline void count_units(const std::byte* args, const llvm::Worker*, std::int64_t
 class StandInSource : public ProgramSource {
  public:
   std::shared_ptr<DeviceProgram> program(const ir::Module& module, ir::Hash) override {
-    auto made = std::make_shared<DeviceProgram>(module);
-    made->entry = count_units;
     ++emitted_;
-    return made;
+    return std::make_shared<StandInProgram>(module, count_units);
   }
   CompileStats stats() const override { return {emitted_, 0, 0}; }
 
