@@ -24,8 +24,9 @@ struct DeviceInfo {
   std::uint64_t max_allocation = ~0ull;
   /// MemoryKind::device is mapped: Allocation::host is set. If the device is not open, it may be.
   bool host_visible = false;
-  bool wraps_host = false;  ///< wrap() is supported
-  bool software = false;    ///< runs on the CPU
+  bool wraps_host = false;   ///< wrap() is supported
+  bool wraps_bytes = false;  ///< wrap() takes memory that is no whole number of words, too
+  bool software = false;     ///< runs on the CPU
   /// Seconds that one submission should take at most, because a system may reset a device that it takes for hung; 0 if
   /// the system does not, or if the device has no clock.
   double dispatch_budget = 0;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "memory.h"
+#include "../host/memory.h"
 #include "plan.h"
 
 namespace weft::backend {

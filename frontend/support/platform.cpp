@@ -19,6 +19,9 @@
 #include "error.h"
 #include "invalid.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 #ifdef __linux__
 #include <sched.h>
 #include <sys/mman.h>
@@ -157,6 +160,26 @@ fs::path cache_folder() {
   if (const auto home = environment_folder("HOME"); !home.empty()) return home / ".cache" / "weft";
 #endif
   return {};
+}
+
+std::string processor_name() {
+#if defined(__x86_64__) || defined(__i386__)
+  // Three answers of 16 characters each.
+  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;
+  if (__get_cpuid_max(0x80000000, nullptr) < kLast) return {};
+  char text[48];
+  for (unsigned k = kFirst; k <= kLast; ++k) {
+    unsigned words[4];
+    __cpuid(k, words[0], words[1], words[2], words[3]);
+    std::memcpy(text + (k - kFirst) * sizeof words, words, sizeof words);
+  }
+  std::string name(text, std::find(text, text + sizeof text, '\0'));
+  name.erase(name.find_last_not_of(' ') + 1);
+  name.erase(0, name.find_first_not_of(' '));
+  return name;
+#else
+  return {};
+#endif
 }
 
 double thread_seconds() {
@@ -344,6 +367,60 @@ void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)()) {
     throw Error(ErrorKind::out_of_memory, "no memory to note what is done around forks");
 }
 #endif
+
+namespace {
+
+std::atomic<std::size_t (*)(char*, std::size_t, const void*)> fault_text = nullptr;
+
+// Calls only what is allowed in a signal handler.
+void write_fault(const void* address) {
+  const auto describe = fault_text.load();
+  if (!describe) return;
+  char text[512];
+  const std::size_t n = describe(text, sizeof text, address);
+#ifdef _WIN32
+  DWORD written = 0;
+  if (n) WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, DWORD(n), &written, nullptr);
+#else
+  if (n && write(2, text, n) < 0) return;  // there is nobody to tell
+#endif
+}
+
+#ifdef _WIN32
+LONG CALLBACK on_fault(EXCEPTION_POINTERS* what) {
+  const EXCEPTION_RECORD& record = *what->ExceptionRecord;
+  if (record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION)
+    write_fault(reinterpret_cast<const void*>(record.ExceptionInformation[1]));
+  return EXCEPTION_CONTINUE_SEARCH;
+}
+#else
+constexpr int kFaults[] = {SIGSEGV, SIGBUS};
+struct sigaction handled_before[2];
+
+// The instruction runs again after the return, and meets the handler that was there before.
+void on_fault(int signal, siginfo_t* info, void*) {
+  const int saved = errno;
+  write_fault(info->si_addr);
+  for (int k = 0; k < 2; ++k)
+    if (kFaults[k] == signal) sigaction(signal, &handled_before[k], nullptr);
+  errno = saved;
+}
+#endif
+
+}  // namespace
+
+void describe_faults(std::size_t (*describe)(char* text, std::size_t room, const void* address)) {
+  if (fault_text.exchange(describe)) return;
+#ifdef _WIN32
+  AddVectoredExceptionHandler(1, on_fault);
+#else
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  for (int k = 0; k < 2; ++k) sigaction(kFaults[k], &action, &handled_before[k]);
+#endif
+}
 
 std::optional<std::vector<std::byte>> read_all(
     const std::function<std::optional<std::size_t>(std::span<std::byte>)>& read, std::uint64_t limit) {

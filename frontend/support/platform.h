@@ -34,6 +34,9 @@ void set_environment_folder(const char* name, const std::filesystem::path& folde
 /// ~/.cache or LOCALAPPDATA). Empty if none of them is known. Not created.
 std::filesystem::path cache_folder();
 
+/// The name that the processor's maker gives it ("AMD EPYC 9354 32-Core Processor"); empty if it does not say.
+std::string processor_name();
+
 /// The processor time that the calling thread has used, in seconds; other threads do not count.
 double thread_seconds();
 
@@ -90,6 +93,13 @@ void at_exit(void (*f)());
 /// Calls `before` before each fork of the process, and after it one of the others. Does nothing on systems without
 /// fork.
 void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+/// Has `describe` asked for text when a thread touches memory that it may not, writes that to the error output, and
+/// lets the fault take its way: to a handler that was there before, or to the end of the process. One function per
+/// process, asked until there was one fault.
+/// \param describe  writes at most `room` characters and returns how many; runs in a signal handler, where it may
+///                  neither allocate nor lock. 0: the fault is not its concern
+void describe_faults(std::size_t (*describe)(char* text, std::size_t room, const void* address));
 
 /// Maps zeroed memory in pages of 2 MiB if the system has them, so that scattered reads miss the translation of
 /// addresses less often. The memory begins at a multiple of 2 MiB; null if none is to be had, which is always so except

@@ -48,17 +48,18 @@ void fill_elements(const ArrayBase& to, const std::byte* element) {
   const std::uint32_t each = to.element_bytes();
   const std::uint64_t bytes = std::uint64_t(to.size()) * each;
   // A pattern that repeats every word takes the device's own fill, also for whole allocations, which are padded to
-  // words.
+  // words unless they are memory of others.
   bool repeats = 4 % each == 0 || each % 4 == 0;
   for (std::uint32_t i = 0; i < std::max(each, 4u); ++i)
     repeats = repeats && element[i % each] == element[i % 4 % each];
-  if (to.is_contiguous() && repeats && (bytes % 4 == 0 || detail::is_whole(to)) && to.address() % 4 == 0) {
+  const std::uint64_t padded = (bytes + 3) / 4 * 4;
+  const bool in_words = bytes == padded || (detail::is_whole(to) && to.storage()->allocation.bytes >= padded);
+  if (to.is_contiguous() && repeats && in_words && to.address() % 4 == 0) {
     std::uint32_t pattern;
     std::byte word[4];
     for (std::uint32_t i = 0; i < 4; ++i) word[i] = element[i % each];
     std::memcpy(&pattern, word, 4);
-    return write_to(*to.storage(),
-                    [&](backend::Stream& s) { return s.fill(to.address(), (bytes + 3) / 4 * 4, pattern); });
+    return write_to(*to.storage(), [&](backend::Stream& s) { return s.fill(to.address(), padded, pattern); });
   }
   const auto storage = detail::allocate(to.storage()->device, each);
   const View one(storage, storage->allocation.address, 1, each);

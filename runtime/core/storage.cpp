@@ -410,7 +410,7 @@ View View::all_of(const std::shared_ptr<Storage>& storage) {
 }
 
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
-  if (begin % 4 || bytes % 4)
+  if (!device.device->info().wraps_bytes && (begin % 4 || bytes % 4))
     invalid("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin);
   std::lock_guard lock(device.mutex);
   auto after = device.wrapped.upper_bound(begin);

@@ -160,7 +160,8 @@ class Lint:
         if here[0] == "backends":
             if len(here) == 2 and len(there) > 2:
                 return f"backends/{there[1]} lies below what all backends share"
-            if len(here) > 2 and len(there) > 2 and here[1] != there[1]:
+            # Devices on the host share the room host/.
+            if len(here) > 2 and len(there) > 2 and there[1] not in (here[1], "host"):
                 return f"backends/{here[1]} and backends/{there[1]} stand side by side"
         return None
 

@@ -118,6 +118,13 @@ class LintTest(unittest.TestCase):
                      "backends/vulkan/a.cpp": '// A.\n#include "../reference/r.h"\n'},
                     "backends/vulkan/a.cpp", "side by side")
 
+    def test_backends_on_the_host_share_a_room(self):
+        host = {"backends/host/h.h": "// H.\n#pragma once\n"}
+        self.assertEqual(self.problems(host | {"backends/reference/a.cpp": '// A.\n#include "../host/h.h"\n'}), [])
+        self.expect({"backends/reference/r.h": "// R.\n#pragma once\n",
+                     "backends/host/a.cpp": '// A.\n#include "../reference/r.h"\n'},
+                    "backends/host/a.cpp", "side by side")
+
     def test_shared_backend_file_includes_no_backend(self):
         self.expect({"backends/reference/r.h": "// R.\n#pragma once\n",
                      "backends/a.h": '// A.\n#pragma once\n#include "reference/r.h"\n'}, "backends/a.h", "upward")

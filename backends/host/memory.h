@@ -1,16 +1,21 @@
-// The reference device's memory: which bytes of the host belong to it.
+// The memory of a device on the host: which bytes of the host belong to it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
-#include <set>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 #include "../backend.h"
+#include "large_blocks.h"
 
 namespace weft::backend {
+
+/// The most bytes of a device on the host. A host overcommits: memory that it grants may not exist. The limit turns a
+/// mistaken size into an error.
+inline constexpr std::uint64_t kHostMemoryLimit =
+    sizeof(void*) == 8 ? 64ull << 30 : std::uint64_t(~std::uint32_t(0)) / 2;
 
 /// A live allocation; empty (bytes 0, address 0) when there is none.
 struct Extent {
@@ -26,7 +31,10 @@ struct Extent {
 /// All live allocations of one device. Thread-safe.
 class HostMemory {
  public:
-  explicit HostMemory(std::uint64_t limit) : limit_(limit) {}
+  enum class Pages { small, large };
+  /// \param device  its name, for messages
+  /// \param pages   large: allocations of 2 MiB and more are in pages of that size, where the system has them
+  HostMemory(std::string device, std::uint64_t limit, Pages pages = Pages::small);
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
   ~HostMemory();
@@ -43,7 +51,8 @@ class HostMemory {
   /// The allocation that holds the address, or that ends at it if no other begins there. O(log n).
   Extent find(std::uint64_t address) const;
 
-  /// Work that may touch memory: blocks that are freed meanwhile outlive it.
+  /// Work that may touch memory: blocks that are freed meanwhile outlive it. A device runs one piece of work at a time,
+  /// but a piece may consist of others.
   class Use {
    public:
     explicit Use(HostMemory& memory);
@@ -53,28 +62,27 @@ class HostMemory {
 
    private:
     HostMemory& memory_;
-    std::uint64_t moment_;
   };
 
  private:
   struct Block {
     std::uint64_t bytes;
-    bool freed;    ///< kept only for work that was running when it was freed
-    bool wrapped;  ///< it belongs to the caller
-  };
-  struct Freed {
-    std::uint64_t moment;  ///< uses that began before it keep the memory
-    std::uint64_t address;
+    bool freed;           ///< kept only for work that was running when it was freed
+    bool wrapped;         ///< it belongs to the caller
+    std::uint64_t large;  ///< bytes of the block in large pages; 0: it is none
   };
   void release(std::uint64_t address);
+  void give_back(std::uint64_t address, const Block& block);
 
+  const std::string device_;
   const std::uint64_t limit_;
+  const Pages pages_;
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, Block> live_;  ///< by address
+  LargeBlocks large_;
   std::uint64_t used_ = 0;
-  std::uint64_t moment_ = 0;
-  std::set<std::uint64_t> uses_;  ///< moments at which running work began
-  std::vector<Freed> freed_;      ///< in order of their moments
+  int uses_ = 0;                      ///< pieces of work that run
+  std::vector<std::uint64_t> freed_;  ///< addresses of blocks that wait for their end
 };
 
 }  // namespace weft::backend

@@ -1,0 +1,65 @@
+// Launches on the native device: how a grid becomes pieces of work for host threads.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "../backend.h"
+#include "pool.h"
+#include "program.h"
+
+namespace weft::backend::native {
+
+/// Memory that host threads lend to kernels, by their numbers. It grows, and is kept for later launches.
+class Arenas {
+ public:
+  /// Gives `threads` host threads at least `bytes` each, at multiples of 64.
+  /// Errors: Error(out_of_memory) naming the kernel.
+  void prepare(const DeviceProgram& program, const Body& body, int threads);
+  const llvm::Worker& worker(int thread) const { return workers_[std::size_t(thread)]; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
+  struct Arena {
+    std::unique_ptr<std::byte, Delete> memory;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Arena> arenas_;
+  std::vector<llvm::Worker> workers_;
+};
+
+/// Runs launches of one device, one at a time. A launch that takes less than some 20 us, as earlier ones of its kernel
+/// tell, runs on the calling thread alone: waking others would take longer.
+class Launcher {
+ public:
+  /// \param threads  host threads that work on a launch, the calling one included
+  /// \param lanes    threads of a vector
+  Launcher(int threads, std::uint32_t lanes) : pool_(threads), lanes_(lanes) {}
+
+  /// Runs all threads of a launch that belong to the grid, and returns when they have run.
+  /// Errors: Error(invalid_argument) when the block is too short; Error(out_of_memory).
+  void run(const DeviceProgram& program, const Grid& grid, std::span<const std::byte> args);
+
+  Pool& pool() { return pool_; }
+
+ private:
+  struct Call;
+  const Body& choose(const DeviceProgram& program, const Grid& grid, const std::byte* args) const;
+  static Call call_of(const DeviceProgram& program, const Body& body, const Grid& grid, const std::byte* args);
+  bool run_here(Call& call);
+  void run_shared(const Call& call);
+  const std::byte* aligned(std::span<const std::byte> args);
+
+  Pool pool_;
+  const std::uint32_t lanes_;
+  Arenas arenas_;
+  std::vector<std::uint64_t> args_;
+};
+
+}  // namespace weft::backend::native

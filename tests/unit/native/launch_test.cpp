@@ -1,0 +1,308 @@
+// Launches on the native device: each thread of a grid runs once, alone or shared, with memory of its host thread.
+#include "../../../backends/native/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "../../../backends/native/float_mode.h"
+#include "stand_in.h"
+
+namespace weft::backend::native {
+namespace {
+
+using llvm::Split;
+using llvm::Worker;
+using test::argument;
+using test::arguments;
+using test::count_units;
+using test::StandIn;
+using test::x_of;
+
+std::vector<std::int32_t> ones(std::size_t n, std::size_t all) {
+  std::vector<std::int32_t> expected(all);
+  std::fill_n(expected.begin(), n, 1);
+  return expected;
+}
+
+TEST(NativeLaunch, runs_each_unit_once) {
+  for (const int threads : {1, 2, 5}) {
+    Launcher launcher(threads, 8);
+    for (const std::uint32_t count : {0u, 1u, 63u, 64u, 65u, 1000u, 4096u, 100003u}) {
+      for (const auto& [split, units] : {std::pair{Split::threads, count}, std::pair{Split::groups, (count + 31) / 32},
+                                         std::pair{Split::rows, (count + 6) / 7}}) {
+        const auto program = StandIn{.entry = count_units, .split = split, .block = 32, .rank = 2}.program();
+        for (int round = 0; round < 3; ++round) {  // the first does not know what the kernel costs
+          std::vector<std::int32_t> x(units + 10);
+          launcher.run(*program, {}, arguments(count, x.data(), 0, {7}));
+          EXPECT_EQ(x, ones(units, x.size())) << count << " threads, " << units << " units";
+        }
+      }
+    }
+  }
+}
+
+TEST(NativeLaunch, finds_the_last_extent_of_tid) {
+  const auto row_at = [](std::uint32_t rank, bool wide) {
+    ir::Interface kernel;
+    kernel.tid_rank = rank;
+    kernel.tid_offset = 40;
+    kernel.wide = wide;
+    return test::StandInProgram(kernel, count_units).row_at;
+  };
+  EXPECT_EQ(row_at(0, false), 0u);
+  EXPECT_EQ(row_at(1, false), 0u);
+  EXPECT_EQ(row_at(2, false), 40u);
+  EXPECT_EQ(row_at(3, false), 52u);
+  EXPECT_EQ(row_at(2, true), 48u);
+}
+
+std::atomic<int> unaligned_begins = 0;
+void count_and_look(const std::byte* args, const Worker* worker, std::int64_t begin, std::int64_t end) {
+  if (begin % 64 != 0) ++unaligned_begins;
+  count_units(args, worker, begin, end);
+}
+
+// Parts are of workgroups, whatever the units are that the kernel is split by.
+TEST(NativeLaunch, runs_each_unit_in_one_of_the_parts) {
+  Launcher launcher(2, 8);
+  const std::uint32_t count = 996, block = 10, wide = 5, all = 20;  // a part begins at a multiple of 50
+  for (const auto& [split, units] :
+       {std::pair{Split::threads, 996u}, std::pair{Split::groups, 100u}, std::pair{Split::rows, 143u}}) {
+    const bool by_threads = split == Split::threads;
+    const auto program =
+        StandIn{.entry = by_threads ? count_and_look : count_units, .split = split, .block = block, .rank = 2}
+            .program();
+    for (const std::uint32_t rows : {1u, 3u, 20u}) {
+      std::vector<std::int32_t> x(units + 10);
+      for (std::uint32_t first = 0; first < all; first += rows)
+        launcher.run(*program, {.x = wide, .y = std::min(rows, all - first), .part = true, .first_y = first},
+                     arguments(count, x.data(), 0, {7}));
+      EXPECT_EQ(x, ones(units, x.size()));
+    }
+  }
+  EXPECT_EQ(unaligned_begins, 0);
+}
+
+void count_threads(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t k = begin; k < end; ++k) x_of(args)[k] += 1000;
+}
+
+// Vectors that lie in rows are of no use where rows are short.
+TEST(NativeLaunch, takes_short_rows_together) {
+  Launcher launcher(2, 8);
+  const auto program =
+      StandIn{.entry = count_units, .split = Split::rows, .rank = 2, .by_threads = count_threads}.program();
+  const auto run = [&](std::uint32_t rows, std::uint32_t row) {
+    std::vector<std::int32_t> x(rows * row + 1);
+    launcher.run(*program, {}, arguments(rows * row, x.data(), 0, {row}));
+    return x;
+  };
+  EXPECT_EQ(run(100, 32), ones(100, 3201)) << "four vectors a row";
+  std::vector<std::int32_t> together(3101, 1000);
+  together.back() = 0;
+  EXPECT_EQ(run(100, 31), together);
+  EXPECT_EQ(run(1, 7), ones(1, 8)) << "no other row is there";
+}
+
+// Where the units of the launches below ran.
+std::mutex seen_mutex;
+std::set<std::thread::id> seen;
+void see_thread() {
+  const std::lock_guard lock(seen_mutex);
+  seen.insert(std::this_thread::get_id());
+}
+
+// Takes n nanoseconds for each 64 threads.
+void take_time(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
+  see_thread();
+  const double ns = double(argument<std::int32_t>(args, StandIn::kN)) * double(end - begin) / 64;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::int64_t(ns));
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  for (std::int64_t k = begin; k < end; ++k) ++x_of(args)[k];
+}
+
+class NativeLaunchTimes : public testing::Test {
+ protected:
+  std::set<std::thread::id> threads_of_launch(const DeviceProgram& program, std::uint32_t count, int ns) {
+    std::vector<std::int32_t> x(count + 10);
+    seen.clear();
+    launcher_.run(program, {}, arguments(count, x.data(), ns));
+    EXPECT_EQ(x, ones(count, x.size()));
+    return seen;
+  }
+  // Most launches of 10 us stay here. The system may run another program during a few, which makes them seem long.
+  void expect_most_here(const DeviceProgram& program, std::uint32_t count, int ns) {
+    int here = 0;
+    for (int k = 0; k < 200; ++k) here += threads_of_launch(program, count, ns) == here_;
+    EXPECT_GE(here, 150);
+  }
+  Launcher launcher_{2, 8};
+  const std::set<std::thread::id> here_{std::this_thread::get_id()};
+};
+
+TEST_F(NativeLaunchTimes, keep_what_is_short_on_the_calling_thread) {
+  const auto program = StandIn{.entry = take_time}.program();
+  expect_most_here(*program, 640, 100);
+  expect_most_here(*program, 6400, 100);
+}
+
+TEST_F(NativeLaunchTimes, share_what_is_long) {
+  const auto program = StandIn{.entry = take_time}.program();
+  EXPECT_EQ(threads_of_launch(*program, 64 * 1000, 10000).size(), 2u) << "10 ms, and nothing was known";
+  EXPECT_EQ(threads_of_launch(*program, 64 * 1000, 10000).size(), 2u);
+  // So that a few expensive units are shared, too.
+  EXPECT_EQ(threads_of_launch(*program, 64 * 16, 2000000).size(), 2u);
+}
+
+// The same kernel takes longer with other arguments, and does not stay on one thread for it.
+TEST_F(NativeLaunchTimes, follow_the_arguments) {
+  const auto program = StandIn{.entry = take_time}.program();
+  expect_most_here(*program, 64 * 100, 100);
+  EXPECT_EQ(threads_of_launch(*program, 64 * 100, 1000000).size(), 2u) << "100 ms";
+  expect_most_here(*program, 64 * 100, 100);
+}
+
+// Takes a millisecond for each row.
+void take_time_by_rows(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(end - begin);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  count_units(args, nullptr, begin, end);
+}
+
+TEST_F(NativeLaunchTimes, split_few_rows) {
+  const StandIn kernel{.entry = take_time_by_rows, .split = Split::rows, .rank = 2, .by_threads = count_threads};
+  const std::uint32_t rows = 3, row = 6400;
+  for (const int threads : {1, 2}) {
+    Launcher launcher(threads, 8);
+    const auto program = kernel.program();
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::int32_t> x(rows * row);
+      launcher.run(*program, {}, arguments(rows * row, x.data(), 0, {row}));
+      const bool shared = threads == 2 && round > 0;  // what it costs is known
+      if (shared) {                                   // a part keeps the code of the parts before
+        std::vector<std::int32_t> y(rows * row);
+        launcher.run(*program, {.x = rows * row / 256, .part = true}, arguments(rows * row, y.data(), 0, {row}));
+        EXPECT_EQ(y, ones(rows, rows * row));
+      }
+      EXPECT_EQ(x, shared ? std::vector<std::int32_t>(rows * row, 1000) : ones(rows, rows * row));
+    }
+  }
+}
+
+TEST_F(NativeLaunchTimes, do_not_take_one_thread_for_a_sixty_fourth_of_a_vector) {
+  const auto program = StandIn{.entry = take_time}.program();
+  for (int k = 0; k < 20; ++k) threads_of_launch(*program, 1, 64);
+  EXPECT_LT(program->body().cost(), 40);
+}
+
+// Each host thread writes its arena and reads it again after a while.
+std::atomic<int> foreign = 0, unaligned = 0;
+void use_arena(const std::byte* args, const Worker* worker, std::int64_t begin, std::int64_t end) {
+  see_thread();
+  if (reinterpret_cast<std::uintptr_t>(worker->arena) % 64 != 0) ++unaligned;
+  const auto bytes = std::size_t(argument<std::int32_t>(args, StandIn::kN));
+  for (std::int64_t k = begin; k < end; ++k) {
+    std::memset(worker->arena, int(k % 100), bytes);
+    for (int wait = 0; wait < 100; ++wait) std::atomic_signal_fence(std::memory_order_seq_cst);
+    for (std::size_t at = 0; at < bytes; ++at)
+      if (worker->arena[at] != std::byte(k % 100)) ++foreign;
+    ++x_of(args)[k];
+  }
+}
+
+TEST(NativeLaunch, lends_memory_to_each_host_thread) {
+  Launcher launcher(3, 8);
+  seen.clear();
+  for (const std::uint32_t bytes : {64u, 1000u, 100u, 20000u}) {
+    const auto program =
+        StandIn{.entry = use_arena, .split = Split::groups, .block = 1, .arena_bytes = bytes}.program();
+    std::vector<std::int32_t> x(2010);
+    launcher.run(*program, {}, arguments(2000, x.data(), std::int32_t(bytes)));
+    EXPECT_EQ(x, ones(2000, x.size()));
+  }
+  EXPECT_EQ(foreign, 0);
+  EXPECT_EQ(unaligned, 0);
+  EXPECT_GT(seen.size(), 1u);
+}
+
+TEST(NativeLaunch, says_what_memory_is_missing) {
+  Launcher launcher(2, 8);
+  for (const std::uint64_t bytes : {std::uint64_t(1) << 40, ~std::uint64_t(0)}) {
+    const auto program = StandIn{.entry = use_arena, .arena_bytes = bytes}.program();
+    try {
+      launcher.run(*program, {}, arguments(1, nullptr));
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::out_of_memory);
+      EXPECT_EQ(e.kernel(), "stand-in");
+      EXPECT_NE(std::string(e.what()).find(std::to_string(bytes)), std::string::npos) << e.what();
+    }
+  }
+}
+
+TEST(NativeLaunch, refuses_a_block_that_is_too_short) {
+  Launcher launcher(1, 8);
+  const auto program = StandIn{.entry = count_units}.program();
+  const auto block = arguments(1, nullptr);
+  EXPECT_THROW(launcher.run(*program, {}, std::span(block).first(19)), Error);
+}
+
+std::atomic<int> misplaced = 0;
+void look_at_args(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
+  if (reinterpret_cast<std::uintptr_t>(args) % 16 != 0) ++misplaced;
+  count_units(args, nullptr, begin, end);
+}
+
+TEST(NativeLaunch, aligns_arguments) {
+  Launcher launcher(2, 8);
+  const auto program = StandIn{.entry = look_at_args}.program();
+  for (std::size_t off = 0; off < 17; ++off) {
+    std::vector<std::int32_t> x(110);
+    const auto block = arguments(100, x.data());
+    std::vector<std::byte> moved(block.size() + off);
+    std::ranges::copy(block, moved.begin() + std::ptrdiff_t(off));
+    launcher.run(*program, {}, std::span(moved).subspan(off));
+    EXPECT_EQ(x, ones(100, x.size()));
+  }
+  EXPECT_EQ(misplaced, 0);
+}
+
+#if defined(__SSE__)
+std::atomic<int> other_mode = 0;
+void look_at_mode(const std::byte* args, const Worker* worker, std::int64_t begin, std::int64_t end) {
+  constexpr FloatMode::Word kFlags = 0x3f;  // of what has happened
+  if ((FloatMode::read() & ~kFlags) != FloatMode::kMode) ++other_mode;
+  take_time(args, worker, begin, end);
+  volatile float zero = 0;
+  volatile float infinite = 1 / zero;  // sets a flag, which the caller is not to see
+  (void)infinite;
+}
+
+TEST(NativeLaunch, has_a_float_mode_of_its_own) {
+  Launcher launcher(2, 8);
+  const auto program = StandIn{.entry = look_at_mode}.program();
+  const FloatMode::Word before = FloatMode::read();
+  for (const std::uint32_t count : {10u, 64000u}) {
+    FloatMode::write(0xffc0);  // rounds toward zero, without subnormals
+    std::vector<std::int32_t> x(count);
+    launcher.run(*program, {}, arguments(count, x.data(), 1000));
+    const FloatMode::Word after = FloatMode::read();
+    FloatMode::write(before);
+    EXPECT_EQ(after, FloatMode::Word(0xffc0));
+  }
+  EXPECT_EQ(other_mode, 0);
+}
+#endif
+
+}  // namespace
+}  // namespace weft::backend::native
