@@ -10,9 +10,11 @@ namespace weft::llvm {
 
 /// The processor that code is emitted for.
 struct Target {
-  std::uint32_t lanes = 8;      ///< threads in a vector, the size of a subgroup: a power of two from 4 to 64
-  bool masked_memory = true;    ///< masked loads, stores and gathers are instructions (AVX2 on)
-  bool mask_registers = false;  ///< masks have registers of their own (AVX-512): <W x i1> stays as it is in loops
+  std::uint32_t lanes = 8;       ///< threads in a vector, the size of a subgroup: a power of two from 4 to 64
+  bool masked_memory = true;     ///< masked loads, stores and gathers are instructions (AVX2 on)
+  bool mask_registers = false;   ///< masks have registers of their own (AVX-512): <W x i1> stays as it is in loops
+  bool fused = true;             ///< fma is an instruction; without it the product is rounded too
+  bool half_conversions = true;  ///< so are conversions between float16 and float32
 };
 
 /// The name of the function in the emitted module.
