@@ -46,7 +46,7 @@ Id Emitter::yielded(RegionId region, std::uint64_t k) const {
 
 void Emitter::instruction(Id id) {
   const Inst& inst = kernel_[id];
-  if (shapes_.rows && (id == shapes_.row || id == shapes_.column)) return;  // put by run_rows()
+  if (is_placed_[id]) return;  // put by run_rows()
   if (ir::is_atomic(inst.op)) return atomic(id);
   if (ir::is_subgroup(inst.op)) return subgroup(id);
   switch (inst.op) {

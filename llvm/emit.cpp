@@ -10,40 +10,31 @@
 namespace weft::llvm {
 
 using ir::Id;
-using ir::Inst;
 using ir::kNone;
 using ir::Op;
 using ir::RegionId;
-using ir::Shape;
 
-Code emit(const ir::Module& kernel, const Target& target) {
+Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
   const ir::Module normal = ir::promote(ir::normalise(ir::inline_calls(kernel)));
-  return Emitter(normal, target).run();
+  return Emitter(normal, target, by_rows).run();
 }
 
-Emitter::Emitter(const ir::Module& kernel, const Target& target)
+Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
     : kernel_(kernel),
       target_(target),
       lanes_(target.lanes),
-      shapes_(ir::find_shapes(kernel, target.lanes)),
+      shapes_(ir::find_shapes(kernel, target.lanes, by_rows)),
       group_use_(ir::group_use(kernel)),
       scalar_(kernel.insts.size()),
       vector_(kernel.insts.size()),
       results_(kernel.insts.size()),
       is_used_(kernel.insts.size(), 0),
+      is_placed_(kernel.insts.size(), 0),
       all_lanes_(literal(ir::Type::b1, 1, target.lanes)),
       group_vectors_((kernel.block + target.lanes - 1) / target.lanes) {
   survey(0);
-  for (Id id = 0; id < kernel.insts.size(); ++id) {
-    if (!ir::is_global(kernel[id].op)) continue;
-    const Op op = kernel[id].op;
-    const bool counts = op == Op::thread_id || op == Op::local_id || op == Op::subgroup_lane;
-    shapes_.of[id] = counts ? Shape{Shape::Kind::affine, 1} : Shape{};
-    // A vector lies in one workgroup.
-    by_groups_ = by_groups_ || op == Op::local_id || op == Op::workgroup_id;
-  }
-  by_groups_ = by_groups_ || group_use_.together;
-  if (by_groups_ && shapes_.rows) internal_error("llvm: rows in a kernel of workgroups", kernel.loc);
+  for (Id id : shapes_.row) is_placed_[id] = 1;
+  for (Id id : shapes_.column) is_placed_[id] = 1;
   find_barriers();
   lay_out_arrays();
   plan_pieces();
@@ -73,7 +64,7 @@ Code Emitter::run() {
   out_.declare("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)");
   const std::string count = out_.def("load i32, ptr %args, align 4");
   out_.line("%threads = zext i32 {} to i64", count);
-  if (by_groups_) {
+  if (shapes_.groups) {
     code.split = Split::groups;
     run_groups();
   } else if (shapes_.rows) {

@@ -18,7 +18,7 @@ namespace weft::llvm {
 /// Writes the entry function of a kernel in normal form, without calls.
 class Emitter {
  public:
-  Emitter(const ir::Module& kernel, const Target& target);
+  Emitter(const ir::Module& kernel, const Target& target, bool by_rows);
   Code run();
 
  private:
@@ -168,7 +168,7 @@ class Emitter {
     std::string pointers;  ///< made when they are first needed
   };
   Place place(Id id);
-  Place address_place(const Inst& inst, Id base, Id index);
+  Place address_place(Id id);
   Place private_place(const Inst& inst, Id base, Id index);
   std::string scalar_pointer(const Inst& inst, Id base, Id index);
   std::string steps_from(const Inst& inst, Id index);
@@ -253,15 +253,14 @@ class Emitter {
     Id id;
     bool spread;  ///< only the vector is new, made of the scalar
   };
-  std::vector<Visible> visible_;          ///< in the order in which they became so
-  std::vector<std::vector<Id>> results_;  ///< by instruction: the `result`s that read it, in order
-  std::vector<char> is_used_;
+  std::vector<Visible> visible_;           ///< in the order in which they became so
+  std::vector<std::vector<Id>> results_;   ///< by instruction: the `result`s that read it, in order
+  std::vector<char> is_used_, is_placed_;  ///< placed: the place of the vector gives it
   std::string mask_, all_lanes_;
   bool starts_active_ = true;  ///< lane 0 is active wherever some lane is
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;
   std::string private_base_;  ///< of the vector that runs
-  bool by_groups_ = false;
   std::uint64_t arena_bytes_ = 0, slot_begin_ = 0;
   std::uint32_t group_vectors_;  ///< vectors of a workgroup
   // Texts of what the workgroup, and the vector, that run are.

@@ -137,8 +137,9 @@ void Emitter::run_rows() {
   const std::string narrow_row = out_.def("trunc i64 {} to i32", row.name);
   vectors("0", end, tail(), [&](const std::string& column) {
     set_thread(out_.def("add i64 {}, {}", first, column));
-    if (shapes_.row != ir::kNone) put_scalar(shapes_.row, narrow_row);
-    if (shapes_.column != ir::kNone) put_scalar(shapes_.column, out_.def("trunc i64 {} to i32", column));
+    for (Id id : shapes_.row) put_scalar(id, narrow_row);
+    const std::string narrow_column = out_.def("trunc i64 {} to i32", column);
+    for (Id id : shapes_.column) put_scalar(id, narrow_column);
     region(0);
   });
   const std::string next = out_.def("add i64 {}, 1", row.name);

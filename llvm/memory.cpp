@@ -43,22 +43,21 @@ Emitter::Place Emitter::place(Id id) {
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0), index = kernel_.arg(id, 1);
   const ir::KernelArray* own = kernel_.kernel_array_of(base);
-  return own && own->is_private ? private_place(inst, base, index) : address_place(inst, base, index);
+  return own && own->is_private ? private_place(inst, base, index) : address_place(id);
 }
 
-Emitter::Place Emitter::address_place(const Inst& inst, Id base, Id index) {
+Emitter::Place Emitter::address_place(Id id) {
+  const Inst& inst = kernel_[id];
+  const Id base = kernel_.arg(id, 0), index = kernel_.arg(id, 1);
+  const ir::Shape address = ir::address_shape(kernel_, shapes_, id);
   Place place;
-  // An index of few bits wraps between lanes: 255 is followed by 0.
-  const bool wraps = is_affine(index) && ir::bits(kernel_[index].type) < 32;
-  if (!varies(base) && !varies(index) && !wraps) {
-    const std::uint64_t by_base = is_affine(base) ? static_cast<std::uint64_t>(shape(base).step) : 0;
-    const std::uint64_t by_index = is_affine(index) ? static_cast<std::uint64_t>(shape(index).step) * inst.stride : 0;
-    place.step = static_cast<std::int64_t>(by_base + by_index);
-    place.kind = is_affine(base) || is_affine(index) ? Place::Kind::strided : Place::Kind::same;
-    place.pointer = scalar_pointer(inst, base, index);
+  if (address.kind == ir::Shape::Kind::varying) {
+    place.pointers = pointers_apart(inst, base, index);
     return place;
   }
-  place.pointers = pointers_apart(inst, base, index);
+  place.kind = address.is_uniform() ? Place::Kind::same : Place::Kind::strided;
+  place.step = address.step;
+  place.pointer = scalar_pointer(inst, base, index);
   return place;
 }
 
@@ -66,7 +65,7 @@ Emitter::Place Emitter::address_place(const Inst& inst, Id base, Id index) {
 // as that of a left neighbour does in the first thread: then lane 0 is counted back from the first active lane.
 std::string Emitter::steps_from(const Inst& inst, Id index) {
   const Type type = kernel_[index].type;
-  const bool counts_back = is_affine(index) && ir::bits(type) < 64 && !starts_active_;
+  const bool counts_back = is_affine(index) && !shapes_.exact[index] && ir::bits(type) < 64 && !starts_active_;
   if (!counts_back) {
     const std::string wide = wide_index(index, 1);
     return inst.stride == 1 ? wide : out_.def("mul i64 {}, {}", wide, inst.stride);
