@@ -59,7 +59,9 @@ void Emitter::instruction(Id id) {
     case Op::param: return;
     case Op::trace_ray: ir::refuse(ErrorKind::unsupported, kernel_, "the device lacks ray queries", inst.loc());
     case Op::barrier: internal_error("llvm: a barrier inside a piece", inst.loc());
-    default: return pure(id);
+    default:
+      if (is_used_[id]) pure(id);
+      return;
   }
 }
 

@@ -10,6 +10,7 @@
 namespace weft::llvm {
 
 using ir::Id;
+using ir::Inst;
 using ir::kNone;
 using ir::Op;
 using ir::RegionId;
@@ -32,19 +33,24 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
       is_placed_(kernel.insts.size(), 0),
       all_lanes_(literal(ir::Type::b1, 1, target.lanes)),
       group_vectors_((kernel.block + target.lanes - 1) / target.lanes) {
-  survey(0);
   for (Id id : shapes_.row) is_placed_[id] = 1;
   for (Id id : shapes_.column) is_placed_[id] = 1;
+  survey(0);
   find_barriers();
   lay_out_arrays();
   plan_pieces();
 }
 
 void Emitter::survey(RegionId region) {
-  for (Id id : kernel_.regions[region].insts) {
-    for (Id operand : kernel_.args(id)) is_used_[operand] = 1;
-    if (kernel_[id].op == Op::result) results_[kernel_.arg(id, 0)].push_back(id);
-    for (RegionId inner : kernel_[id].regions)
+  const std::vector<Id>& insts = kernel_.regions[region].insts;
+  // From the last to the first, so that an operation comes after all that use it, but for a loop's next values.
+  for (auto at = insts.rbegin(); at != insts.rend(); ++at) {
+    const Inst& inst = kernel_[*at];
+    if (inst.op == Op::result) results_[kernel_.arg(*at, 0)].insert(results_[kernel_.arg(*at, 0)].begin(), *at);
+    const bool is_pure = ir::info(inst.op).effect == ir::Effect::pure && inst.op != Op::result;
+    if (is_placed_[*at] || (is_pure && !is_used_[*at])) continue;
+    for (Id operand : kernel_.args(*at)) is_used_[operand] = 1;
+    for (RegionId inner : {inst.regions[2], inst.regions[1], inst.regions[0]})
       if (inner != kNone) survey(inner);
   }
 }
