@@ -15,8 +15,13 @@ using ir::kNone;
 using ir::Op;
 using ir::RegionId;
 
+namespace {
+/// Exits in a row that nest, see normalise(): LLVM's passes take time by the square of the depth.
+constexpr unsigned kChain = 32;
+}  // namespace
+
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
-  const ir::Module normal = ir::promote(ir::normalise(ir::inline_calls(kernel)));
+  const ir::Module normal = ir::promote(ir::normalise(ir::inline_calls(kernel), kChain));
   return Emitter(normal, target, by_rows).run();
 }
 
