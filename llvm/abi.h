@@ -18,7 +18,8 @@ enum class Split : std::uint8_t {
 };
 
 /// A compiled kernel: runs the units `begin` to `end` - 1 of a launch, whose argument block is `args`. Threads with a
-/// number of n or more, the first word of the block, do not run. Any number of host threads may run one launch at once.
+/// number of n or more, the first word of the block, do not run. Where threads are split, `begin` is a multiple of 64,
+/// so that vectors begin at multiples of their size. Any number of host threads may run one launch at once.
 using Entry = void (*)(const std::byte* args, const Worker* worker, std::int64_t begin, std::int64_t end);
 
 }  // namespace weft::llvm

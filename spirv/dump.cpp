@@ -1,10 +1,11 @@
-// A kernel as text: its IR, its SPIR-V, its GLSL.
+// A kernel as text: its IR, its SPIR-V, its GLSL, its LLVM.
 #include <fmt/format.h>
 
 #include <spirv_cross/spirv_glsl.hpp>
 
 #include "../frontend/kernels/kernel.h"
 #include "../frontend/support/error.h"
+#include "../llvm/emit.h"
 #include "emit.h"
 
 namespace weft {
@@ -37,8 +38,9 @@ std::string detail::KernelCore::dump(std::string_view form) const {
   if (form == "ir") return ir::print(module, true);
   if (form == "spirv") return spirv::disassemble(spirv::emit(module, spirv::Target::everything()));
   if (form == "glsl") return spirv::to_glsl(module);
+  if (form == "llvm") return llvm::emit(module, {}).text;
   throw Error(ErrorKind::invalid_argument,
-              fmt::format("dump(\"{}\"): the forms are \"ir\", \"spirv\" and \"glsl\"", form), name_, loc_);
+              fmt::format("dump(\"{}\"): the forms are \"ir\", \"spirv\", \"glsl\" and \"llvm\"", form), name_, loc_);
 }
 
 }  // namespace weft

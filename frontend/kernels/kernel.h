@@ -175,9 +175,9 @@ class Kernel {
     return core_->trace(variant);
   }
   /// The kernel as text, as its function makes it now, for contiguous arrays and a device that has every feature. The
-  /// forms are "ir" (the operations, each with its source line), "spirv" (disassembled), and "glsl" (by SPIRV-Cross; a
+  /// forms are "ir" (the operations, each with its source line), "spirv" (disassembled), "glsl" (by SPIRV-Cross; a
   /// compute shader that glslang takes, whose addresses are computed as integers since GLSL has no steps of
-  /// references).
+  /// references), and "llvm" (for a processor with AVX2: eight threads at once in the lanes of vectors).
   /// Errors: Error(invalid_argument) for another form, with a list of these; Error(invalid_kernel) when the trace
   /// fails; Error(unsupported) for operations that GLSL lacks.
   std::string dump(std::string_view form, Loc loc = Loc::here()) const {

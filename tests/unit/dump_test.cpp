@@ -75,6 +75,10 @@ void check_forms(const K& kernel) {
   } catch (const std::exception& e) {
     ADD_FAILURE() << e.what() << glsl;
   }
+
+  const std::string llvm = kernel.dump("llvm");
+  EXPECT_NE(llvm.find("define void @weft_kernel("), llvm.npos) << llvm;
+  EXPECT_NE(llvm.find("<8 x float>"), llvm.npos) << llvm;
 }
 
 TEST(Dump, OfEachForm) {
@@ -99,7 +103,7 @@ TEST(Dump, RefusesOtherForms) {
     EXPECT_EQ(e.kind(), ErrorKind::invalid_argument);
     EXPECT_EQ(e.kernel(), "spring_chain");
     EXPECT_NE(e.message().find("\"ptx\""), std::string::npos);
-    EXPECT_NE(e.message().find("\"ir\", \"spirv\" and \"glsl\""), std::string::npos);
+    EXPECT_NE(e.message().find("\"ir\", \"spirv\", \"glsl\" and \"llvm\""), std::string::npos);
   }
 }
 

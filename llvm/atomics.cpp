@@ -1,0 +1,141 @@
+// Atomic operations: of the active lanes in turn, or of all at once where the address is one and nobody asks for the
+// value before.
+//
+// In turn:
+// lane: %rest = phi i64 [ the mask's bits, before ], [ %next, end ]
+//   %seen = phi <W x i32> [ 0, before ], [ %all, end ]
+//   %k = cttz %rest
+//   %old = atomicrmw add ptr %p[%k], i32 %x[%k] monotonic
+//   %all = insertelement %seen, %old, %k
+//   %next = and %rest, %rest - 1
+//   br (%next != 0), lane, done
+//
+// What the processor has no instruction for (floats) is exchanged until nobody has come between:
+//   %first = load atomic ptr %p
+// try: %before = phi [ %first, .. ], [ %seen, try ]
+//   %after = combine %before, %x
+//   { %seen, %ok } = cmpxchg ptr %p, %before, %after
+//   br %ok, done, try
+#include "../frontend/support/error.h"
+#include "emitter.h"
+
+namespace weft::llvm {
+
+using ir::Id;
+using ir::Inst;
+using ir::is_float;
+using ir::is_signed;
+using ir::Op;
+using ir::Type;
+
+void Emitter::atomic(Id id) {
+  Place at = place(id);
+  if (at.kind == Place::Kind::same && combines_first(id, at)) return atomic_of_all(id, at);
+  atomic_in_turn(id, at);
+}
+
+// Integer operations whose order and number leave no trace.
+bool Emitter::combines_first(Id id, const Place& place) const {
+  const Inst& inst = kernel_[id];
+  return place.kind == Place::Kind::same && ir::is_int(inst.type) && !is_used_[id] &&
+         ir::combination(inst.op) != Op::constant;
+}
+
+void Emitter::atomic_of_all(Id id, const Place& place) {
+  const Inst& inst = kernel_[id];
+  const Op op = ir::combination(inst.op);
+  const std::string neutral_value = literal(inst.type, neutral(op, inst.type), lanes_);
+  std::string value = vector(kernel_.arg(id, 2));
+  if (!mask_.empty()) value = choose(inst.type, mask_, value, neutral_value, lanes_);
+  change(inst, place.pointer, reduce(op, inst.type, value), "");
+}
+
+void Emitter::atomic_in_turn(Id id, Place& place) {
+  const Inst& inst = kernel_[id];
+  const Type t = inst.type;
+  const bool is_used = is_used_[id], compares = inst.op == Op::atomic_cas;
+  const std::string value = vector(kernel_.arg(id, 2)), desired = compares ? vector(kernel_.arg(id, 3)) : "";
+  if (place.kind != Place::Kind::same) pointers(place);
+  std::string bits = mask_.empty() ? "" : mask_bits(mask_);
+  if (!bits.empty() && lanes_ < 64) bits = out_.def("zext i{} {} to i64", lanes_, bits);
+  if (bits.empty()) bits = lanes_ == 64 ? "-1" : std::to_string((1ull << lanes_) - 1);
+
+  const std::string before = out_.block(), lane = out_.fresh("lane"), done = out_.fresh("done");
+  out_.jump(lane);
+  out_.label(lane);
+  const Text::Hole rest = out_.hole();
+  Text::Hole seen;
+  if (is_used) seen = out_.hole();
+  out_.declare("@llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)");
+  const std::string k = out_.def("call i64 @llvm.cttz.i64(i64 {}, i1 false)", rest.name);
+  auto lane_of = [&](const std::string& type, const std::string& from) {
+    return out_.def("extractelement {} {}, i64 {}", vector_of(type, lanes_), from, k);
+  };
+  const std::string pointer = place.kind == Place::Kind::same ? place.pointer : lane_of("ptr", place.pointers);
+  const std::string old =
+      change(inst, pointer, lane_of(type_name(t), value), compares ? lane_of(type_name(t), desired) : "");
+  std::string all;
+  const std::string of = type_name(t, lanes_);
+  if (is_used) all = out_.def("insertelement {} {}, {} {}, i64 {}", of, seen.name, type_name(t), old, k);
+  const std::string less = out_.def("sub i64 {}, 1", rest.name);
+  const std::string next = out_.def("and i64 {}, {}", rest.name, less);
+  const std::string more = out_.def("icmp ne i64 {}, 0", next), end = out_.block();
+  out_.jump_if(more, lane, done);
+  out_.label(done);
+  out_.fill(rest, fmt::format("phi i64 [ {}, %{} ], [ {}, %{} ]", bits, before, next, end));
+  if (!is_used) return;
+  out_.fill(seen, fmt::format("phi {} [ zeroinitializer, %{} ], [ {}, %{} ]", of, before, all, end));
+  put_vector(id, all);
+}
+
+// The change of one scalar; returns the value before.
+std::string Emitter::change(const Inst& inst, const std::string& pointer, const std::string& value,
+                            const std::string& desired) {
+  const Type t = inst.type, bits = ir::bits(t) == 64   ? Type::u64
+                                   : ir::bits(t) == 32 ? Type::u32
+                                   : ir::bits(t) == 16 ? Type::u16
+                                                       : Type::u8;
+  const int align = ir::bytes(t);
+  const std::string of = type_name(bits);
+  if (inst.op == Op::atomic_cas) {
+    const std::string pair = out_.def("cmpxchg ptr {}, {} {}, {} {} monotonic monotonic, align {}", pointer, of,
+                                      reinterpret(t, bits, value, 1), of, reinterpret(t, bits, desired, 1), align);
+    return reinterpret(bits, t, out_.def("extractvalue {{ {}, i1 }} {}, 0", of, pair), 1);
+  }
+  if (is_float(t) && inst.op != Op::atomic_exchange) return exchange_loop(inst, pointer, value);
+  const char* name = inst.op == Op::atomic_add        ? "add"
+                     : inst.op == Op::atomic_min      ? (is_signed(t) ? "min" : "umin")
+                     : inst.op == Op::atomic_max      ? (is_signed(t) ? "max" : "umax")
+                     : inst.op == Op::atomic_and      ? "and"
+                     : inst.op == Op::atomic_or       ? "or"
+                     : inst.op == Op::atomic_xor      ? "xor"
+                     : inst.op == Op::atomic_exchange ? "xchg"
+                                                      : nullptr;
+  if (!name) internal_error("llvm: an atomic operation that the emitter lacks", inst.loc());
+  const std::string old = out_.def("atomicrmw {} ptr {}, {} {} monotonic, align {}", name, pointer, of,
+                                   reinterpret(t, bits, value, 1), align);
+  return reinterpret(bits, t, old, 1);
+}
+
+std::string Emitter::exchange_loop(const Inst& inst, const std::string& pointer, const std::string& value) {
+  const Type t = inst.type, bits = ir::bits(t) == 64 ? Type::u64 : ir::bits(t) == 32 ? Type::u32 : Type::u16;
+  const std::string of = type_name(bits);
+  const int align = ir::bytes(t);
+  const std::string first = out_.def("load atomic {}, ptr {} monotonic, align {}", of, pointer, align);
+  const std::string start = out_.block(), again = out_.fresh("try"), done = out_.fresh("exchanged");
+  out_.jump(again);
+  out_.label(again);
+  const Text::Hole before = out_.hole();
+  const std::string old = reinterpret(bits, t, before.name, 1);
+  const std::string after = compute(ir::combination(inst.op), t, t, Texts{old, value}, 1);
+  const std::string pair = out_.def("cmpxchg weak ptr {}, {} {}, {} {} monotonic monotonic, align {}", pointer, of,
+                                    before.name, of, reinterpret(t, bits, after, 1), align);
+  const std::string seen = out_.def("extractvalue {{ {}, i1 }} {}, 0", of, pair);
+  const std::string ok = out_.def("extractvalue {{ {}, i1 }} {}, 1", of, pair), end = out_.block();
+  out_.jump_if(ok, done, again);
+  out_.label(done);
+  out_.fill(before, fmt::format("phi {} [ {}, %{} ], [ {}, %{} ]", of, first, start, seen, end));
+  return old;
+}
+
+}  // namespace weft::llvm

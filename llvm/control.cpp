@@ -1,0 +1,297 @@
+// Branches and loops: scalar where all lanes agree, by masks where they do not.
+//
+// A branch whose condition differs among lanes:
+//   %then = and <W x i1> %mask, %condition        the lanes that take this side
+//   br (any %then), on, off                       skipped when there are none
+// on:  ..                                         with the mask %then
+// off: %a = phi [ %value, on's end ], [ 0, before ]
+//   the same for the other side, with not %condition, then
+//   %result = select <W x i1> %condition, %a, %b
+//
+// A loop whose condition differs among lanes:
+// head: %live = phi [ %mask, before ], [ %act, latch ]
+//   %x = phi [ initial, before ], [ %next, latch ]
+//   ..  the condition, with the mask %live
+//   %act = and %live, %condition
+//   br (any %act), body, exit
+// body: ..  with the mask %act
+//   %next = select %act, new, %x                  lanes that have left keep what they left with
+// A carried value that agrees in all lanes that are still in the loop stays scalar there; a second phi, as above, keeps
+// what each lane left with. On processors without mask registers %live is carried as <W x i32>, because an i1 would be
+// packed and unpacked in each round.
+#include "../frontend/support/error.h"
+#include "emitter.h"
+#include "real.h"
+
+namespace weft::llvm {
+
+using ir::Id;
+using ir::Inst;
+using ir::kNone;
+using ir::Op;
+using ir::RegionId;
+using ir::Type;
+
+Id Emitter::region(RegionId region) {
+  for (Id id : kernel_.regions[region].insts) {
+    if (kernel_[id].op == Op::yield) return id;
+    instruction(id);
+  }
+  return kNone;
+}
+
+Id Emitter::yielded(RegionId region, std::uint64_t k) const {
+  return kernel_.arg(kernel_.regions[region].insts.back(), static_cast<int>(k));
+}
+
+void Emitter::instruction(Id id) {
+  const Inst& inst = kernel_[id];
+  if (is_placed_[id]) return;  // put by run_rows()
+  if (ir::is_atomic(inst.op)) return atomic(id);
+  if (ir::is_subgroup(inst.op)) return subgroup(id);
+  switch (inst.op) {
+    case Op::if_: return branch(id);
+    case Op::loop: return loop(id);
+    case Op::load: return load(id);
+    case Op::store: return store(id);
+    case Op::fence: return out_.line("fence seq_cst");
+    case Op::result:  // put by what it is a result of
+    case Op::param: return;
+    case Op::trace_ray: ir::refuse(ErrorKind::unsupported, kernel_, "the device lacks ray queries", inst.loc());
+    case Op::barrier: internal_error("llvm: a barrier inside a piece", inst.loc());
+    default:
+      if (is_used_[id]) pure(id);
+      return;
+  }
+}
+
+// ---- Branches
+
+void Emitter::branch(Id id) {
+  const bool divergent = shapes_.divergent[id] || !shape(kernel_.arg(id, 0)).is_uniform();
+  divergent ? divergent_branch(id) : uniform_branch(id);
+}
+
+void Emitter::uniform_branch(Id id) {
+  const Inst& inst = kernel_[id];
+  const bool has_else = inst.regions[1] != kNone && !kernel_.regions[inst.regions[1]].insts.empty();
+  const std::string condition = scalar(kernel_.arg(id, 0));
+  const std::string yes = out_.fresh("then"), no = out_.fresh("else"), join = out_.fresh("join");
+  std::string ends[2] = {out_.block(), out_.block()};
+  Texts values[2];
+  out_.jump_if(condition, yes, has_else ? no : join);
+  for (int k = 0; k < (has_else ? 2 : 1); ++k) {
+    out_.label(k == 0 ? yes : no);
+    const Scope scope(*this);
+    region(inst.regions[k]);
+    for (Id result : results(id)) {
+      const Id from = yielded(inst.regions[k], kernel_[result].imm);
+      values[k].push_back(varies(result) ? vector(from) : scalar(from));
+    }
+    ends[k] = out_.block();
+    out_.jump(join);
+  }
+  out_.label(join);
+  for (std::size_t k = 0; k < results(id).size(); ++k) {
+    const Id result = results(id)[k];
+    const std::uint32_t lanes = held_lanes(result);
+    put(result,
+        out_.def("phi {} [ {}, %{} ], [ {}, %{} ]", type_name(kernel_[result].type, lanes), values[0][k], ends[0],
+                 values[1][k], ends[1]),
+        lanes);
+  }
+}
+
+bool Emitter::is_light(RegionId region) const {
+  const std::vector<Id>& insts = kernel_.regions[region].insts;
+  if (insts.size() > 12) return false;
+  for (Id id : insts) {
+    const Inst& inst = kernel_[id];
+    if (inst.op == Op::yield || inst.op == Op::result) continue;
+    if (ir::info(inst.op).effect != ir::Effect::pure || inst.op == Op::param) return false;
+    const Type type = kernel_[kernel_.arg(id, 0)].type;
+    if (is_real_function(inst.op, type) || inst.op == Op::sqrt || inst.op == Op::rsqrt) return false;
+    if ((inst.op == Op::div || inst.op == Op::rem) && type != Type::f32) return false;
+  }
+  return true;
+}
+
+Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask, const Texts& before) {
+  const std::string outer = mask_;
+  const bool outer_starts = starts_active_, skips = !is_light(region_id);
+  const std::string on = out_.fresh("on"), off = out_.fresh("off"), entry = out_.block();
+  Texts values;
+  if (skips) {
+    out_.jump_if(any(mask), on, off);
+    out_.label(on);
+  }
+  mask_ = mask;
+  starts_active_ = false;
+  {
+    const Scope scope(*this);
+    region(region_id);
+    for (Id result : results(id)) {
+      const Id from = yielded(region_id, kernel_[result].imm);
+      values.push_back(varies(result) ? vector(from) : scalar(from));
+    }
+  }
+  mask_ = outer;
+  starts_active_ = outer_starts;
+  if (!skips) return values;
+  const std::string end = out_.block();
+  out_.jump(off);
+  out_.label(off);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[k] =
+        out_.def("phi {} [ {}, %{} ], [ {}, %{} ]", type_name(kernel_[results(id)[k]].type, held_lanes(results(id)[k])),
+                 values[k], end, before[k], entry);
+  return values;
+}
+
+void Emitter::divergent_branch(Id id) {
+  const Inst& inst = kernel_[id];
+  const std::string condition = vector(kernel_.arg(id, 0));
+  Texts zeros;
+  for (Id result : results(id)) zeros.push_back(literal(kernel_[result].type, 0, held_lanes(result)));
+  const Texts yes = side(id, inst.regions[0], both(mask_, condition), zeros);
+  Texts no = zeros;
+  if (inst.regions[1] != kNone && !kernel_.regions[inst.regions[1]].insts.empty()) {
+    // A result that all lanes agree on is the same on both sides: it is that of a side which was run.
+    Texts before = zeros;
+    for (std::size_t k = 0; k < before.size(); ++k)
+      if (!varies(results(id)[k])) before[k] = yes[k];
+    no = side(id, inst.regions[1], both(mask_, opposite(condition)), before);
+  }
+  for (std::size_t k = 0; k < results(id).size(); ++k) {
+    const Id result = results(id)[k];
+    if (varies(result))
+      put_vector(result, choose(kernel_[result].type, condition, yes[k], no[k], lanes_));
+    else
+      put_scalar(result, no[k]);
+  }
+}
+
+// ---- Loops
+
+/// A loop that is being written.
+struct Emitter::Loop {
+  struct Carried {
+    Id param = kNone, result = kNone;
+    bool kept = false;  ///< a scalar, whose value each lane keeps when it leaves
+    Text::Hole value, last;
+    std::string initial, initial_last;
+  };
+  Id id = kNone;
+  bool divergent = false;
+  std::string before, head, body, exit;
+  std::string live_type, initial_live, live, act;
+  Text::Hole live_hole;
+  std::vector<Carried> carried;
+};
+
+void Emitter::loop(Id id) {
+  const Inst& inst = kernel_[id];
+  const Id condition = kernel_.regions[inst.regions[0]].insts.back();
+  Loop loop;
+  loop.id = id;
+  loop.divergent = shapes_.divergent[id] || !shape(kernel_.arg(condition, 0)).is_uniform();
+  const std::string outer = mask_;
+  const bool outer_starts = starts_active_;
+  open_loop(loop);
+  {
+    const Scope scope(*this);
+    for (Loop::Carried& c : loop.carried) put(c.param, c.value.name, held_lanes(c.param));
+    if (loop.divergent) {
+      mask_ = loop.live;
+      starts_active_ = false;
+    }
+    region(inst.regions[0]);
+    const Id go = kernel_.arg(condition, 0);
+    if (loop.divergent) {
+      loop.act = both(loop.live, vector(go));
+      out_.jump_if(any(loop.act), loop.body, loop.exit);
+      mask_ = loop.act;
+    } else {
+      out_.jump_if(scalar(go), loop.body, loop.exit);
+    }
+    out_.label(loop.body);
+    close_loop(loop, region(inst.regions[1]));
+  }
+  mask_ = outer;
+  starts_active_ = outer_starts;
+  out_.label(loop.exit);
+  for (const Loop::Carried& c : loop.carried) {
+    if (c.result == kNone) continue;
+    if (c.kept)
+      put_vector(c.result, c.last.name);
+    else
+      put(c.result, c.value.name, held_lanes(c.param));
+  }
+}
+
+void Emitter::open_loop(Loop& loop) {
+  const Inst& inst = kernel_[loop.id];
+  const std::vector<Id>& insts = kernel_.regions[inst.regions[0]].insts;
+  loop.carried.resize(inst.num_args);
+  for (Id result : results(loop.id)) loop.carried[kernel_[result].imm].result = result;
+  for (std::uint32_t k = 0; k < inst.num_args; ++k) {
+    Loop::Carried& c = loop.carried[k];
+    c.param = insts[k];
+    const Id from = kernel_.arg(loop.id, static_cast<int>(k));
+    c.initial = varies(c.param) ? vector(from) : scalar(from);
+    c.kept = c.result != kNone && !varies(c.param) && (loop.divergent || varies(c.result));
+    if (c.kept) c.initial_last = vector(from);
+  }
+  if (loop.divergent) {
+    loop.live_type = type_name(target_.mask_registers ? Type::b1 : Type::i32, lanes_);
+    loop.initial_live = mask_text(mask_);
+    if (!target_.mask_registers)
+      loop.initial_live =
+          mask_.empty() ? literal(Type::i32, ~0u, lanes_) : cast("sext", Type::b1, Type::i32, mask_, lanes_);
+  }
+  loop.before = out_.block();
+  loop.head = out_.fresh("head");
+  loop.body = out_.fresh("body");
+  loop.exit = out_.fresh("exit");
+  out_.jump(loop.head);
+  out_.label(loop.head);
+  for (Loop::Carried& c : loop.carried) {
+    c.value = out_.hole();
+    if (c.kept) c.last = out_.hole();
+  }
+  if (!loop.divergent) return;
+  loop.live_hole = out_.hole();
+  loop.live = loop.live_hole.name;
+  if (!target_.mask_registers)
+    loop.live = out_.def("icmp ne {} {}, zeroinitializer", loop.live_type, loop.live_hole.name);
+}
+
+void Emitter::close_loop(Loop& loop, Id yield) {
+  std::vector<std::pair<std::string, std::string>> next;  // by carried value: the next one, and the last
+  for (std::size_t k = 0; k < loop.carried.size(); ++k) {
+    const Loop::Carried& c = loop.carried[k];
+    const Id from = kernel_.arg(yield, static_cast<int>(k));
+    const Type type = kernel_[c.param].type;
+    std::string value = varies(c.param) ? vector(from) : scalar(from), last;
+    const bool blends = loop.divergent && c.result != kNone;
+    if (c.kept) last = loop.divergent ? choose(type, loop.act, vector(from), c.last.name, lanes_) : vector(from);
+    if (blends && varies(c.param)) value = choose(type, loop.act, value, c.value.name, lanes_);
+    next.emplace_back(value, last);
+  }
+  std::string live = loop.act;
+  if (loop.divergent && !target_.mask_registers) live = cast("sext", Type::b1, Type::i32, live, lanes_);
+  const std::string latch = out_.block();
+  out_.jump(loop.head);
+  auto phi = [&](const Text::Hole& hole, const std::string& type, const std::string& initial, const std::string& then) {
+    out_.fill(hole, fmt::format("phi {} [ {}, %{} ], [ {}, %{} ]", type, initial, loop.before, then, latch));
+  };
+  for (std::size_t k = 0; k < loop.carried.size(); ++k) {
+    const Loop::Carried& c = loop.carried[k];
+    const Type type = kernel_[c.param].type;
+    phi(c.value, type_name(type, held_lanes(c.param)), c.initial, next[k].first);
+    if (c.kept) phi(c.last, type_name(type, lanes_), c.initial_last, next[k].second);
+  }
+  if (loop.divergent) phi(loop.live_hole, loop.live_type, loop.initial_live, live);
+}
+
+}  // namespace weft::llvm

@@ -1,0 +1,278 @@
+// The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, atomics.cpp, group.cpp (arrays of the kernel, subgroups)
+// and pieces.cpp (barriers).
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../frontend/ir/module.h"
+#include "../frontend/passes/shapes.h"
+#include "emit.h"
+#include "text.h"
+
+namespace weft::llvm {
+
+/// Writes the entry function of a kernel in normal form, without calls.
+class Emitter {
+ public:
+  Emitter(const ir::Module& kernel, const Target& target, bool by_rows);
+  Code run();
+
+ private:
+  using Id = ir::Id;
+  using Inst = ir::Inst;
+  using Op = ir::Op;
+  using Type = ir::Type;
+  using Texts = std::vector<std::string>;
+  using Operands = std::span<const std::string>;
+
+  // ---- The kernel as a whole: emit.cpp
+
+  void survey(ir::RegionId region);
+  void lay_out_arrays();
+
+  // ---- The threads that the function runs: launch.cpp
+
+  /// How vectors cover threads whose number need not be a multiple of the lanes.
+  enum class Tail : std::uint8_t {
+    none,   ///< the number is a multiple
+    apart,  ///< full vectors have code of their own
+    masked  ///< one code, with a mask
+  };
+  void arguments();
+  void arrays();
+  void run_threads();
+  void run_rows();
+  void run_groups();
+  /// Runs `body` for each vector of the positions from `begin` to `end` - 1, given the position of its first lane. All
+  /// are texts of i64.
+  void vectors(const std::string& begin, const std::string& end, Tail tail,
+               const std::function<void(const std::string&)>& body);
+  /// The mask of the lanes at `position` that are less than `end`.
+  std::string lanes_before(const std::string& position, const std::string& end);
+  void set_thread(const std::string& number);
+  /// Runs `body` for each vector of the present workgroup.
+  void vectors_of_group(const std::function<void()>& body);
+  Tail tail() const;
+
+  // ---- Values: values.cpp
+
+  const ir::Shape& shape(Id id) const { return shapes_.of[id]; }
+  bool varies(Id id) const { return shape(id).kind == ir::Shape::Kind::varying; }
+  bool is_affine(Id id) const { return shape(id).kind == ir::Shape::Kind::affine; }
+  /// The value of a uniform one; that of the first lane of an affine one.
+  std::string scalar(Id id);
+  std::string vector(Id id);
+  /// One of both, as its shape tells.
+  std::string held(Id id) { return varies(id) ? vector(id) : scalar(id); }
+  std::uint32_t held_lanes(Id id) const { return varies(id) ? lanes_ : 1; }
+  void put_scalar(Id id, const std::string& value);
+  void put_vector(Id id, const std::string& value);
+  void put(Id id, const std::string& value, std::uint32_t lanes) {
+    lanes == 1 ? put_scalar(id, value) : put_vector(id, value);
+  }
+  /// Makes a value visible that another piece of the kernel has defined.
+  void fetch(Id id);
+  /// Ends the visibility of what was put or spread since it began.
+  class Scope {
+   public:
+    explicit Scope(Emitter& emitter) : emitter_(emitter), begin_(emitter.visible_.size()) {}
+    Scope(const Scope&) = delete;
+    ~Scope();
+
+   private:
+    Emitter& emitter_;
+    std::size_t begin_;
+  };
+  std::string spread(Type type, const std::string& value) { return spread(type_name(type), value); }
+  std::string spread(const std::string& type, const std::string& value);
+
+  // Masks: the text of <lanes x i1>; empty for all lanes.
+  std::string mask_text(const std::string& mask) const { return mask.empty() ? all_lanes_ : mask; }
+  std::string both(const std::string& mask, const std::string& condition);
+  std::string opposite(const std::string& mask);
+  /// The mask as an integer, lane 0 in bit 0.
+  std::string mask_bits(const std::string& mask);
+  std::string any(const std::string& mask);
+  /// Number of the first active lane, or of the last one, as i64.
+  std::string first_lane();
+  std::string last_lane();
+
+  // ---- Control flow: control.cpp
+
+  /// Writes a region; returns its yield, or kNone.
+  Id region(ir::RegionId region);
+  void instruction(Id id);
+  void branch(Id id);
+  void uniform_branch(Id id);
+  void divergent_branch(Id id);
+  /// Writes one side of a divergent branch, which is left out when no lane takes it.
+  Texts side(Id id, ir::RegionId region, const std::string& mask, const Texts& before);
+  /// Whether a region is so little work that all lanes may do it.
+  bool is_light(ir::RegionId region) const;
+  struct Loop;
+  void loop(Id id);
+  void open_loop(Loop& loop);
+  void close_loop(Loop& loop, Id yield);
+  const std::vector<Id>& results(Id id) const { return results_[id]; }
+  Id yielded(ir::RegionId region, std::uint64_t k) const;
+
+  // ---- Pure operations, on `lanes` values each: ops.cpp
+
+  void pure(Id id);
+  /// \param from, to  types of the operands (of `select`: of the last two) and of the result
+  std::string compute(Op op, Type from, Type to, Operands x, std::uint32_t lanes);
+  std::string integer(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string real(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string half(Op op, Type to, Operands x, std::uint32_t lanes);
+  std::string compare(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string extremum(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string fused(Type t, Operands x, std::uint32_t lanes);
+  std::string quotient(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string exact_quotient(Type t, const std::string& a, const std::string& b, std::uint32_t lanes);
+  std::string real_function(Op op, Type t, Operands x, std::uint32_t lanes);
+  std::string binary(const char* name, Type t, const std::string& a, const std::string& b, std::uint32_t lanes) {
+    return out_.def("{} {} {}, {}", name, type_name(t, lanes), a, b);
+  }
+  std::string choose(Type t, const std::string& c, const std::string& a, const std::string& b, std::uint32_t lanes);
+
+  // ---- Changes of type: convert.cpp
+
+  std::string convert(Type from, Type to, const std::string& x, std::uint32_t lanes);
+  std::string cast(const char* name, Type from, Type to, const std::string& x, std::uint32_t lanes);
+  std::string integer_to_integer(Type from, Type to, const std::string& x, std::uint32_t lanes);
+  std::string real_to_integer(Type from, Type to, std::string x, std::uint32_t lanes);
+  std::string double_to_half(const std::string& x, std::uint32_t lanes);
+  std::string reinterpret(Type from, Type to, const std::string& x, std::uint32_t lanes);
+  /// float16 as float32, and back with one rounding.
+  std::string up(const std::string& x, std::uint32_t lanes);
+  std::string down(const std::string& x, std::uint32_t lanes);
+  std::string up_by_bits(const std::string& x, std::uint32_t lanes);
+  std::string down_by_bits(const std::string& x, std::uint32_t lanes);
+
+  // ---- Memory: memory.cpp
+
+  /// Where the lanes of an access lie.
+  struct Place {
+    enum class Kind : std::uint8_t {
+      same,     ///< one address
+      strided,  ///< `step` bytes from lane to lane, from `pointer` on
+      apart     ///< anywhere
+    };
+    Kind kind = Kind::apart;
+    std::int64_t step = 0;
+    std::string pointer;   ///< that of lane 0; empty for `apart`
+    std::string pointers;  ///< made when they are first needed
+  };
+  Place place(Id id);
+  Place address_place(Id id);
+  Place private_place(const Inst& inst, Id base, Id index);
+  std::string scalar_pointer(const Inst& inst, Id base, Id index);
+  std::string steps_from(const Inst& inst, Id index);
+  std::string pointers_apart(const Inst& inst, Id base, Id index);
+  const std::string& pointers(Place& place);
+  std::string moved(const std::string& pointer, std::int64_t bytes);
+  /// The pointers of one scalar of an access; part k lies k scalars further on.
+  Place part(const Place& place, const Inst& inst, Id base, std::uint32_t k);
+  std::string wide_index(Id index, std::uint32_t lanes);
+  void load(Id id);
+  void load_same(Id id, const Place& place);
+  void load_contiguous(Id id, const Place& place);
+  void load_each(Id id, const Place& place);
+  void load_apart(Id id, Place& place);
+  void put_part(Id id, std::uint32_t k, const std::string& value, std::uint32_t lanes);
+  void store(Id id);
+  void store_same(Id id, const Place& place);
+  void store_contiguous(Id id, const Place& place);
+  void store_apart(Id id, Place& place);
+  bool is_contiguous(const Inst& inst, Id base, const Place& place) const;
+  std::string repeated_mask(std::uint32_t times);
+  std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
+
+  // ---- Atomic operations: atomics.cpp
+
+  void atomic(Id id);
+  bool combines_first(Id id, const Place& place) const;
+  void atomic_of_all(Id id, const Place& place);
+  void atomic_in_turn(Id id, Place& place);
+  std::string change(const Inst& inst, const std::string& pointer, const std::string& value,
+                     const std::string& desired);
+  std::string exchange_loop(const Inst& inst, const std::string& pointer, const std::string& value);
+
+  // ---- Threads together: group.cpp
+
+  void subgroup(Id id);
+  std::string reduce(Op op, Type t, std::string x);
+  std::string reduce_bools(Op op, const std::string& x);
+  std::string scan(Op op, Type t, std::string x);
+  std::string shifted(Type t, const std::string& x, std::uint32_t by, const std::string& filler);
+  std::string shuffle(Type t, const std::string& x, const std::string& from);
+  std::uint64_t neutral(Op op, Type t) const;
+
+  // ---- Barriers: pieces.cpp
+
+  using Copies = std::vector<std::pair<Id, Id>>;
+  struct Piece {
+    enum class Kind : std::uint8_t { run, branch, loop };
+    Kind kind = Kind::run;
+    std::uint32_t number = 0;          ///< of a run
+    std::vector<Id> insts;             ///< of a run
+    Copies copies;                     ///< at the end of a run, all at once: values, and what they get
+    Id control = ir::kNone;            ///< the branch or loop
+    std::vector<Piece> first, second;  ///< then and else; condition and body
+  };
+  void find_barriers();
+  bool has_barrier(Id id) const;
+  void plan_pieces();
+  std::vector<Piece> pieces(ir::RegionId region, Copies copies);
+  Copies copies_to_results(Id id, ir::RegionId region) const;
+  void number(const std::vector<Piece>& pieces);
+  void number(Id id, std::uint32_t run);
+  void cross(const std::vector<Piece>& pieces);
+  void cross(Id id, std::uint32_t run);
+  void use(Id id, std::uint32_t run);
+  std::uint32_t repeats(Id id) const;
+  std::string slot(Id id, const std::string& vector);
+  void save(Id id);
+  void save_as(Id id, std::string value);
+  void piece(const Piece& piece);
+  void run_piece(const Piece& piece);
+  std::string group_condition(Id id);
+
+  const ir::Module& kernel_;
+  const Target& target_;
+  const std::uint32_t lanes_;
+  ir::Shapes shapes_;
+  ir::GroupUse group_use_;
+  Text out_;
+  Texts scalar_, vector_;  ///< by instruction, of visible values
+  struct Visible {
+    Id id;
+    bool spread;  ///< only the vector is new, made of the scalar
+  };
+  std::vector<Visible> visible_;           ///< in the order in which they became so
+  std::vector<std::vector<Id>> results_;   ///< by instruction: the `result`s that read it, in order
+  std::vector<char> is_used_, is_placed_;  ///< placed: the place of the vector gives it
+  std::string mask_, all_lanes_;
+  bool starts_active_ = true;  ///< lane 0 is active wherever some lane is
+  std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
+  std::vector<std::uint64_t> array_offsets_;
+  std::string private_base_;  ///< of the vector that runs
+  std::uint64_t arena_bytes_ = 0, slot_begin_ = 0;
+  std::uint32_t group_vectors_;  ///< vectors of a workgroup
+  // Texts of what the workgroup, and the vector, that run are.
+  std::string group_first_, group_number_, group_end_, vector_number_;
+  // Of kernels with barriers, the last four by instruction.
+  bool has_barriers_ = false;
+  std::vector<char> region_has_barrier_;
+  std::vector<Piece> pieces_;
+  std::uint32_t runs_ = 0;
+  std::vector<std::uint32_t> home_;   ///< the run that defines it
+  std::vector<std::uint64_t> slots_;  ///< its place in the worker's memory, after slot_begin_; ~0: none
+  std::vector<Id> alias_;             ///< the value that it always equals, or kNone
+};
+
+}  // namespace weft::llvm

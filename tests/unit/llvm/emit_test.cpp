@@ -1,0 +1,227 @@
+// The text that the emitter writes: which accesses, branches and loops it chooses, and what it refuses.
+#include "../../../llvm/emit.h"
+
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <regex>
+
+#include "../../../frontend/ir/builder.h"
+
+namespace weft {
+namespace {
+
+llvm::Target lanes(std::uint32_t count) {
+  llvm::Target target;
+  target.lanes = count;
+  return target;
+}
+
+template <class K>
+llvm::Code code_of(const K& kernel, bool by_rows = true) {
+  return llvm::emit(kernel.trace(), lanes(8), by_rows);
+}
+
+bool has(const llvm::Code& code, const std::string& part) { return code.text.find(part) != std::string::npos; }
+
+int count(const llvm::Code& code, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = code.text.find(part); at != std::string::npos; at = code.text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(LlvmEmit, NeighboursInMemoryAreOneVector) {
+  const llvm::Code code = code_of(kernel("copy", [](Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    y[i] = x[i + 3];
+  }));
+  EXPECT_TRUE(has(code, "load <8 x float>")) << code.text;
+  EXPECT_TRUE(has(code, "store <8 x float>")) << code.text;
+  EXPECT_TRUE(has(code, "llvm.masked.load.v8f32")) << "the last vector: " << code.text;
+  EXPECT_FALSE(has(code, "gather")) << code.text;
+  EXPECT_FALSE(has(code, "scatter")) << code.text;
+  EXPECT_EQ(code.split, llvm::Split::threads);
+  EXPECT_EQ(code.arena_bytes, 0u);
+}
+
+TEST(LlvmEmit, VectorsOfThreeLieLaneAfterLane) {
+  const llvm::Code code = code_of(kernel("scale", [](Arr<vec3> x) { x[tid()] *= 2.0f; }));
+  EXPECT_TRUE(has(code, "load <24 x float>")) << code.text;
+  EXPECT_TRUE(has(code, "store <24 x float>")) << code.text;
+  EXPECT_FALSE(has(code, "gather")) << code.text;
+}
+
+TEST(LlvmEmit, WhatIsAnywhereIsGathered) {
+  const llvm::Code code = code_of(kernel("pick", [](Arr<const int> from, Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    y[from[i]] = x[from[i]];
+  }));
+  EXPECT_TRUE(has(code, "call <8 x float> @llvm.masked.gather.v8f32.v8p0")) << code.text;
+  EXPECT_TRUE(has(code, "call void @llvm.masked.scatter.v8f32.v8p0")) << code.text;
+}
+
+TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
+  const llvm::Code code = code_of(kernel("fill", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[5]; }));
+  EXPECT_TRUE(has(code, "load float, ptr")) << code.text;
+  EXPECT_FALSE(has(code, "gather")) << code.text;
+}
+
+TEST(LlvmEmit, AgreedBranchesAndLoopsAreScalar) {
+  const llvm::Code agreed = code_of(kernel("agreed", [](Arr<float> x, Int n) {
+    Int i = tid();
+    Float sum = 0;
+    for (auto k : range(n)) sum += x[k];
+    If (n > 3) {
+      x[i] = sum;
+    }
+  }));
+  EXPECT_FALSE(has(agreed, "bitcast <8 x i1>")) << agreed.text;
+  const llvm::Code parted = code_of(kernel("parted", [](Arr<float> x, Arr<const int> n) {
+    Int i = tid();
+    Float sum = 0;
+    for (auto k : range(n[i])) sum += x[k];
+    If (sum > 3.0f) {
+      x[i] = sum;
+    }
+  }));
+  EXPECT_TRUE(has(parted, "bitcast <8 x i1>")) << parted.text;
+  // The counter agrees in all lanes that still run.
+  EXPECT_TRUE(std::regex_search(parted.text, std::regex("phi i32 "))) << parted.text;
+  EXPECT_TRUE(has(parted, "load float, ptr")) << parted.text;
+}
+
+TEST(LlvmEmit, MasksOfLoopsAreWordsWithoutMaskRegisters) {
+  const auto k = kernel("count", [](Arr<int> x) {
+    Int i = tid(), n = 0;
+    While (n < x[i]) n += 1;
+    x[i] = n * 2;
+  });
+  llvm::Target target = lanes(8);
+  const std::string words = llvm::emit(k.trace(), target).text;
+  target.mask_registers = true;
+  const std::string bits = llvm::emit(k.trace(), target).text;
+  EXPECT_FALSE(std::regex_search(words, std::regex("phi <8 x i1>"))) << words;
+  EXPECT_TRUE(std::regex_search(bits, std::regex("phi <8 x i1>"))) << bits;
+}
+
+TEST(LlvmEmit, RowsAreTakenUnlessTheyAreNotWanted) {
+  const auto k = kernel("sum", [](Arr<const float> a, Arr<const float> b, Arr<float, 2> c) {
+    auto [i, j] = tid<2>();
+    c(i, j) = a[i] + b[j];
+  });
+  const llvm::Code rows = code_of(k), threads = code_of(k, false);
+  EXPECT_EQ(rows.split, llvm::Split::rows);
+  EXPECT_EQ(threads.split, llvm::Split::threads);
+  EXPECT_FALSE(has(rows, "mul <8 x i64>")) << "the row is not computed from the number: " << rows.text;
+  EXPECT_FALSE(has(rows, "gather")) << rows.text;
+  EXPECT_TRUE(has(threads, "mul <8 x i64>")) << threads.text;
+}
+
+TEST(LlvmEmit, LargeKernelsAreWrittenOnce) {
+  const auto sum_of = [](int terms) {
+    return code_of(kernel("sum", [terms](Arr<float> x) {
+      Int i = tid();
+      Float sum = 0;
+      for (int k = 0; k < terms; ++k) sum += x[i] * float(k + 2);
+      x[i] = sum;
+    }));
+  };
+  EXPECT_EQ(count(sum_of(10), "fmul <8 x float>"), 20);
+  EXPECT_EQ(count(sum_of(100), "fmul <8 x float>"), 100);
+}
+
+TEST(LlvmEmit, PrivateArraysHaveARowOfLanes) {
+  const auto k = kernel("stack", [](Arr<int> x) {
+    Int i = tid();
+    auto own = private_array<int>(10);
+    for (auto j : range(10)) own[j] = i + j;
+    x[i] = own[x[i]];
+  });
+  const llvm::Code code = code_of(k);
+  EXPECT_EQ(code.arena_bytes, 10u * 8 * 4);
+  EXPECT_TRUE(has(code, "store <8 x i32>")) << code.text;
+  EXPECT_TRUE(has(code, "gather")) << code.text;
+  EXPECT_EQ(llvm::emit(k.trace(), lanes(16)).arena_bytes, 10u * 16 * 4);
+}
+
+TEST(LlvmEmit, BarriersPartAWorkgroupIntoRuns) {
+  const auto k = kernel("turn",
+                        [](Arr<int> x) {
+                          Int i = tid(), l = local_id(), before = x[i];
+                          auto s = shared<int>(64);
+                          s[l] = before;
+                          barrier();
+                          x[i] = s[63 - l] + before;
+                        },
+                        {.block = 64});
+  const llvm::Code code = code_of(k);
+  EXPECT_EQ(code.split, llvm::Split::groups);
+  // Shared memory, and `before` of each thread.
+  EXPECT_EQ(code.arena_bytes, 64u * 4 + 64 * 4);
+  EXPECT_FALSE(has(code, "masked.load")) << "whole workgroups of whole vectors need no mask: " << code.text;
+}
+
+TEST(LlvmEmit, SumsAtOnePlaceAreMadeFirst) {
+  const auto gather = [](bool asks) {
+    return code_of(kernel("count", [asks](Arr<int> sum, Arr<int> x) {
+      Int i = tid();
+      Int before = atomic_add(sum[0], x[i]);
+      if (asks) x[i] = before;
+    }));
+  };
+  EXPECT_FALSE(has(gather(false), "llvm.cttz")) << gather(false).text;
+  EXPECT_TRUE(has(gather(true), "llvm.cttz")) << gather(true).text;
+}
+
+/// What the text names beside its own functions.
+TEST(LlvmEmit, NamesIntrinsicsAlone) {
+  const auto k = kernel("many", [](Arr<half> a, Arr<float> b, Arr<double> c, Arr<std::int64_t> d, Arr<std::uint8_t> e) {
+    Int i = tid();
+    a[i] = a[i] * half(3) + Half(c[i]);
+    b[i] = fma(b[i], 2.0f, Float(d[i])) % 3.0f;
+    c[i] = sin(c[i]) + floor(sqrt(c[i]));
+    d[i] = d[i] / 7 + d[i] % Int64(b[i]);
+    e[i] = e[i] / UInt8(d[i]);
+    atomic_max(b[0], b[i]);
+  });
+  for (const bool modern : {true, false}) {
+    llvm::Target target = lanes(4);
+    target.fused = target.half_conversions = modern;
+    const std::string text = llvm::emit(k.trace(), target).text;
+    const std::regex name("declare [^@]*@([^(]*)\\(");
+    int declared = 0;
+    for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at, ++declared)
+      EXPECT_EQ((*at)[1].str().find("llvm."), 0u) << (*at)[0];
+    EXPECT_GT(declared, 5);
+    EXPECT_EQ(text.find("llvm.fma") != std::string::npos, modern);
+    EXPECT_EQ(text.find(" half ") != std::string::npos || text.find("x half>") != std::string::npos, modern);
+  }
+}
+
+TEST(LlvmEmit, RefusesHardwareRayQueriesByName) {
+  ir::Module m;
+  m.name = "trace";
+  ir::Builder b(m);
+  const ir::Id structure = b.constant(ir::Type::u64, 1), zero = b.constant_float(ir::Type::f32, 0);
+  const ir::Id operands[] = {structure, structure, zero, zero, zero, zero, zero, zero, zero};
+  const ir::Id hit = b.trace_ray(false, operands, {"rays.cpp", 12});
+  const ir::Id values[] = {b.result(hit, 0, ir::Type::u32)};
+  b.store(ir::Type::u32, values, {structure, b.thread_id(), 4, 0, 4});
+  try {
+    llvm::emit(m, lanes(8));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(e.kernel(), "trace");
+    EXPECT_EQ(e.loc().line, 12);
+    EXPECT_NE(e.message().find("ray queries"), std::string::npos);
+  }
+}
+
+TEST(LlvmEmit, IsTheSameEachTime) {
+  const auto k = kernel("k", [](Arr<float> x) { x[tid()] = exp(x[tid()]) + 1.0f; });
+  EXPECT_EQ(code_of(k).text, code_of(k).text);
+}
+
+}  // namespace
+}  // namespace weft
