@@ -10,10 +10,10 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../../frontend/support/platform.h"
+#include "code/programs.h"
 #include "device.h"
 #include "faults.h"
 #include "program.h"
-#include "programs.h"
 
 namespace weft::backend {
 

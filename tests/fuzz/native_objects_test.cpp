@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../backends/native/compiler.h"
-#include "../../backends/native/loader.h"
-#include "../../backends/native/object.h"
-#include "../../backends/native/programs.h"
+#include "../../backends/native/code/compiler.h"
+#include "../../backends/native/code/loader.h"
+#include "../../backends/native/code/object.h"
+#include "../../backends/native/code/programs.h"
 #include "../../frontend/support/error.h"
 #include "../unit/native/objects.h"
 #include "inputs.h"

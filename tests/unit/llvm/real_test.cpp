@@ -9,8 +9,8 @@
 #include <memory>
 #include <span>
 
-#include "../../../backends/native/compiler.h"
-#include "../../../backends/native/loader.h"
+#include "../../../backends/native/code/compiler.h"
+#include "../../../backends/native/code/loader.h"
 #include "../../../llvm/emit.h"
 #include "../../../llvm/text.h"
 #include "../real_values.h"

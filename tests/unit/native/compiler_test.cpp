@@ -1,5 +1,5 @@
 // LLVM at run time: modules written by hand run as they read, for every processor that can be asked for.
-#include "../../../backends/native/compiler.h"
+#include "../../../backends/native/code/compiler.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../../backends/native/loader.h"
+#include "../../../backends/native/code/loader.h"
 #include "../../../frontend/support/error.h"
 #include "../environment.h"
 

@@ -1,5 +1,5 @@
 // The loader of objects: code that runs where it is put, and every kind of object that is refused.
-#include "../../../backends/native/object.h"
+#include "../../../backends/native/code/object.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "../../../backends/native/loader.h"
-#include "../../../backends/native/relocate.h"
+#include "../../../backends/native/code/loader.h"
+#include "../../../backends/native/code/relocate.h"
 #include "../../../frontend/support/error.h"
 #include "objects.h"
 

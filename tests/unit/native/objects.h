@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../backends/native/processor.h"
+#include "../../../backends/native/code/processor.h"
 
 namespace weft::test {
 

@@ -1,5 +1,5 @@
 // Which instructions and how many lanes are chosen for processors that are not there.
-#include "../../../backends/native/processor.h"
+#include "../../../backends/native/code/processor.h"
 
 #include <gtest/gtest.h>
 

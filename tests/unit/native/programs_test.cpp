@@ -1,5 +1,5 @@
 // Kernels of the native device through the cache: what is compiled, what is found, and when LLVM is needed.
-#include "../../../backends/native/programs.h"
+#include "../../../backends/native/code/programs.h"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "../../frontend/support/error.h"
-#include "../../frontend/support/invalid.h"
-#include "../../frontend/support/platform.h"
+#include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
+#include "../../../frontend/support/platform.h"
 
 namespace weft::backend::native {
 

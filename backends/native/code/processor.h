@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../../llvm/emit.h"
+#include "../../../llvm/emit.h"
 
 namespace weft::backend::native {
 

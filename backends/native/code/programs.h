@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "../../frontend/ir/module.h"
-#include "../../llvm/emit.h"
-#include "../backend.h"
-#include "../disk_cache.h"
+#include "../../../frontend/ir/module.h"
+#include "../../../llvm/emit.h"
+#include "../../backend.h"
+#include "../../disk_cache.h"
 #include "compiler.h"
 #include "loader.h"
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "../../frontend/support/error.h"
-#include "../../frontend/support/platform.h"
+#include "../../../frontend/support/error.h"
+#include "../../../frontend/support/platform.h"
 #include "object.h"
 
 namespace weft::backend::native {

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../../frontend/support/platform.h"
+#include "../../../frontend/support/platform.h"
 
 namespace weft::backend::native {
 

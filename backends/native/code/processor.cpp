@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "../../frontend/support/invalid.h"
-#include "../../frontend/support/platform.h"
+#include "../../../frontend/support/invalid.h"
+#include "../../../frontend/support/platform.h"
 
 namespace weft::backend::native {
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../../frontend/support/error.h"
-#include "../../frontend/support/platform.h"
+#include "../../../frontend/support/error.h"
+#include "../../../frontend/support/platform.h"
 #include "relocate.h"
 
 namespace weft::backend::native {
