@@ -182,20 +182,40 @@ void take_time_by_rows(const std::byte* args, const Worker*, std::int64_t begin,
 TEST_F(NativeLaunchTimes, split_few_rows) {
   const StandIn kernel{.entry = take_time_by_rows, .split = Split::rows, .rank = 2, .by_threads = count_threads};
   const std::uint32_t rows = 3, row = 6400;
-  for (const int threads : {1, 2}) {
+  for (const int threads : {1, 2, 12}) {
     Launcher launcher(threads, 8);
     const auto program = kernel.program();
     for (int round = 0; round < 3; ++round) {
       std::vector<std::int32_t> x(rows * row);
       launcher.run(*program, {}, arguments(rows * row, x.data(), 0, {row}));
-      const bool shared = threads == 2 && round > 0;  // what it costs is known
-      if (shared) {                                   // a part keeps the code of the parts before
+      const bool shared = threads == 12 && round > 0;  // what it costs is known
+      if (shared) {                                    // a part keeps the code of the parts before
         std::vector<std::int32_t> y(rows * row);
         launcher.run(*program, {.x = rows * row / 256, .part = true}, arguments(rows * row, y.data(), 0, {row}));
         EXPECT_EQ(y, ones(rows, rows * row));
       }
       EXPECT_EQ(x, shared ? std::vector<std::int32_t>(rows * row, 1000) : ones(rows, rows * row));
     }
+  }
+}
+
+// Takes 100 milliseconds for 640 threads.
+void take_time_by_threads(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds((end - begin) * 100000000 / 640);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  count_threads(args, nullptr, begin, end);
+}
+
+TEST_F(NativeLaunchTimes, go_back_to_rows_where_threads_take_long) {
+  const StandIn kernel{.entry = take_time_by_rows, .split = Split::rows, .rank = 2, .by_threads = take_time_by_threads};
+  const auto program = kernel.program();
+  const std::uint32_t row = 640;
+  Launcher launcher(4, 8);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::int32_t> x(row);
+    launcher.run(*program, {}, arguments(row, x.data(), 0, {row}));
+    EXPECT_EQ(x, round == 1 ? std::vector<std::int32_t>(row, 1000) : ones(1, row)) << round;
   }
 }
 
