@@ -18,9 +18,11 @@ namespace weft::backend::native {
 namespace {
 
 // Times in nanoseconds.
-constexpr double kAlone = 20000;         ///< what takes less runs on the calling thread
-constexpr double kWorthAThread = 10000;  ///< work for which one more thread is woken
-constexpr double kPiece = 4000;          ///< what runs on the calling thread between two looks at the time
+constexpr double kAlone = 20000;          ///< what takes less runs on the calling thread
+constexpr double kPerhapsAlone = 100000;  ///< what is looked at now and then whether it does
+constexpr std::uint32_t kLooks = 8;       ///< launches from one look to the next
+constexpr double kWorthAThread = 10000;   ///< work for which one more thread is woken
+constexpr double kPiece = 4000;           ///< what runs on the calling thread between two looks at the time
 constexpr double kLeastChunk = 2000;
 constexpr double kWorthOtherCode = 200000;  ///< work for which a kernel is compiled once more
 constexpr double kCallOverhead = 60;        ///< of a call of the entry and of two looks at the clock
@@ -165,11 +167,14 @@ const std::byte* Launcher::aligned(std::span<const std::byte> args) {
 bool Launcher::run_here(Call& call) {
   const Running running(call.program);
   const llvm::Worker& worker = arenas_.worker(0);
+  // Shared work may take longer than alone, and would stay shared: a piece tells now and then.
+  bool looks = launches_++ % kLooks == 0;
   while (call.units() > 0) {
     std::int64_t piece = call.units();
     if (pool_.threads() > 1) {
       const double cost = call.cost();
-      if (cost > kAlone) return false;
+      if (cost > kAlone && (!looks || cost > kPerhapsAlone)) return false;
+      looks = false;
       if (cost < 0)
         piece = call.units_for(kFirstPiece);
       else if (cost > kPiece)
