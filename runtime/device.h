@@ -163,8 +163,9 @@ struct CompileCounts {
 /// A device that runs kernels. A handle: copies are the same device. A name opens the same device again for as long as
 /// the device, or an array on it, lives.
 ///
-/// Names: "vulkan:0", "vulkan:1", ... (the adapters that list() shows), "cpu" (the first software Vulkan device),
-/// "reference" (the interpreter: slow, exact, checks every access).
+/// Names: "vulkan:0", "vulkan:1", ... (the adapters that list() shows), "cpu" (machine code on all cores of the host,
+/// which LLVM makes), "reference" (the interpreter: slow, exact, checks every access). Where there is no LLVM, "cpu" is
+/// the first software Vulkan device, or else the interpreter, and a line on stderr says what to install.
 class Device {
  public:
   // A device is never null, so a move is a copy.
@@ -175,7 +176,7 @@ class Device {
   /// Errors: Error(no_device) that says what is missing: the loader, a driver, an adapter of that number, a feature.
   explicit Device(std::string_view name, Loc loc = Loc::here());
 
-  /// Opens the device that WEFT_DEVICE names; where that is not set, the first GPU, else the first adapter of any kind.
+  /// Opens the device that WEFT_DEVICE names; where that is not set, the first GPU, else "cpu".
   static Device best(Loc loc = Loc::here());
   /// Opens a separate device, a second one on the same adapter where the name is open already.
   static Device open(std::string_view name, Loc loc = Loc::here());

@@ -5,10 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
+#include "../../backends/native/native.h"
 #include "../../backends/reference/reference.h"
 #include "../../backends/vulkan/interop.h"
 #include "../../backends/vulkan/vulkan.h"
@@ -184,15 +187,37 @@ std::vector<backend::DeviceInfo> adapters() {
   return backend::list_vulkan_devices();
 }
 
-// "cpu" is the first software adapter. It is resolved here, so that it shares its device with "vulkan:N".
+bool has_native(std::string* why = nullptr) {
+  const detail::InDriver looking;
+  detail::refuse_half_forked();
+  return backend::has_native(why);
+}
+
+std::optional<backend::DeviceInfo> software_adapter() {
+  for (backend::DeviceInfo& info : adapters())
+    if (info.software) return std::move(info);
+  return {};
+}
+
+// Says once in a process what stands in for the native device, and why.
+void tell_of_stand_in(const std::string& name, const std::string& why) {
+  static std::atomic_flag told;
+  if (told.test_and_set()) return;
+  std::fputs(fmt::format("weft: device \"cpu\" is {}, which is slower: {}\n", name, why).c_str(), stderr);
+}
+
+// "cpu" is the native device. Where that has no compiler, it is the first software adapter, with which it shares its
+// device, or else the interpreter.
+std::string resolve_cpu() {
+  std::string why;
+  if (has_native(&why)) return "cpu";
+  const auto adapter = software_adapter();
+  tell_of_stand_in(adapter ? fmt::format("{} ({})", adapter->name, adapter->adapter) : "the interpreter", why);
+  return adapter ? adapter->name : "reference";
+}
+
 std::string resolve(std::string_view name) {
-  if (name == "cpu") {
-    for (const backend::DeviceInfo& info : adapters())
-      if (info.software) return info.name;
-    throw Error(
-        ErrorKind::no_device,
-        "there is no software Vulkan device for \"cpu\"; install Mesa's lavapipe (Debian: mesa-vulkan-drivers)");
-  }
+  if (name == "cpu") return resolve_cpu();
   if (name == "vulkan") return "vulkan:0";
   if (name == "reference" || adapter_number(name)) return std::string(name);
   throw Error(ErrorKind::no_device,
@@ -202,6 +227,7 @@ std::string resolve(std::string_view name) {
 std::unique_ptr<backend::Device> open_backend(const std::string& name) {
   if (name == "reference") return backend::open_reference();
   detail::refuse_half_forked();
+  if (name == "cpu") return backend::open_native();
   return backend::open_vulkan(*adapter_number(name));
 }
 
@@ -242,21 +268,29 @@ Device Device::best(Loc loc) {
   const std::vector<backend::DeviceInfo> all = detail::called_from(loc, [&] { return adapters(); });
   for (const backend::DeviceInfo& info : all)
     if (!info.software) return Device(info.name, loc);
-  return Device(all.empty() ? "vulkan:0" : all.front().name, loc);
+  return Device("cpu", loc);
 }
 
+// In the child of a fork, what the parent had opened has stayed there.
 std::vector<std::string> Device::list() {
+  const auto unless_left_behind = [](const auto& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::device_lost) throw;
+    }
+  };
   std::vector<std::string> names;
-  try {
-    bool software = false;
+  bool software = false;
+  unless_left_behind([&] {
     for (const backend::DeviceInfo& info : adapters()) {
       names.push_back(info.name);
       software = software || info.software;
     }
-    if (software) names.push_back("cpu");
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::device_lost) throw;  // in the child of a fork: Vulkan has stayed with the parent
-  }
+  });
+  unless_left_behind([&] {
+    if (has_native() || software) names.push_back("cpu");
+  });
   names.push_back("reference");
   return names;
 }

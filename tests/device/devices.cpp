@@ -4,6 +4,7 @@
 #include <map>
 
 #include "../../backends/vulkan/vulkan.h"
+#include "../common/software_vulkan.h"
 #include "device_test.h"
 
 namespace weft::test {
@@ -17,7 +18,8 @@ std::map<std::string, std::shared_ptr<Device>>& open_devices() {
 
 std::string name_of(const std::string& kind) {
   if (kind == "reference") return "reference";
-  if (kind == "vulkan") return "cpu";
+  if (kind == "vulkan") return software_vulkan();
+  if (kind == "native") return "cpu";
   for (const backend::DeviceInfo& info : backend::list_vulkan_devices())
     if (!info.software) return info.name;
   return {};

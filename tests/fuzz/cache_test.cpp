@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../backends/disk_cache.h"
+#include "../common/software_vulkan.h"
 #include "inputs.h"
 
 namespace weft {
@@ -82,7 +83,7 @@ TEST_F(CacheFuzz, devices_compute_the_same_with_damaged_entries) {
   platform::set_environment_folder("WEFT_CACHE_DIR", folder_);
   platform::set_environment("WEFT_CACHE", "1");
   const auto computes = [] {
-    const Device device = Device::open("cpu");
+    const Device device = Device::open(test::software_vulkan());
     Array<float> x = full<float>(device, 100, 3);
     launch(kernel("twice and one", [](Arr<float> a) { a[tid()] = 2 * a[tid()] + 1; }), 100, x);
     EXPECT_EQ(x.to_vector(), std::vector<float>(100, 7));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../../runtime/exchange/dlpack_abi.h"
+#include "../common/software_vulkan.h"
 #include "inputs.h"
 
 namespace weft {
@@ -215,7 +216,7 @@ void try_all(const Device& device) {
 }
 
 TEST(DlpackFuzz, tensors_are_what_they_say_or_refused_on_the_interpreter) { try_all(Device("reference")); }
-TEST(DlpackFuzz, tensors_are_what_they_say_or_refused_on_vulkan) { try_all(Device("cpu")); }
+TEST(DlpackFuzz, tensors_are_what_they_say_or_refused_on_vulkan) { try_all(Device(test::software_vulkan())); }
 
 }  // namespace
 }  // namespace weft

@@ -165,7 +165,7 @@ TEST_P(Arrays, of_several_devices_work_side_by_side) {
   const auto is_software = [](const std::string& name) { return Device(name).is_software() && name != "reference"; };
   if (std::ranges::any_of(Device::list(), is_software)) {
     devices.emplace_back("cpu");
-    EXPECT_EQ(devices.back().name().find("vulkan:"), 0u);
+    EXPECT_TRUE(devices.back().name() == "cpu" || devices.back().name().starts_with("vulkan:"));
   }
   Array<float, 2> a(device(), {4, 6}, counting(24));
   float sum = 0;

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "../../../frontend/support/platform.h"
+#include "../../common/software_vulkan.h"
 #include "../device_test.h"
 
 using namespace weft;
@@ -27,7 +28,7 @@ class KernelCache : public testing::Test {
 
   // Acts like a program that starts, launches two kernels and ends.
   CompileCounts run() {
-    Device device = Device::open("cpu");
+    Device device = Device::open(test::software_vulkan());
     Array<float> x = full<float>(device, 100, 3.f);
     launch(kernel("square", [](Arr<float> x) { x[tid()] *= x[tid()]; }), 100, x);
     launch(kernel("add_seven", [](Arr<float> x) { x[tid()] += 7; }), 100, x);
@@ -89,7 +90,7 @@ TEST_F(KernelCache, that_cannot_be_written_does_no_harm) {
 }
 
 TEST_F(KernelCache, equal_kernels_share_one_program) {
-  Device device = Device::open("cpu");
+  Device device = Device::open(test::software_vulkan());
   Array<float> x = full<float>(device, 10, 1.f);
   for (int k = 0; k < 5; ++k) launch(kernel("made_anew", [](Arr<float> x) { x[tid()] += 1; }), 10, x);
   EXPECT_EQ(x.at(9), 6);
@@ -97,7 +98,7 @@ TEST_F(KernelCache, equal_kernels_share_one_program) {
 }
 
 TEST_F(KernelCache, a_changed_constant_is_another_kernel) {
-  Device device = Device::open("cpu");
+  Device device = Device::open(test::software_vulkan());
   Array<float> x = zeros<float>(device, 10);
   for (float c : {1.f, 2.f, 1.f}) launch(kernel("constant", [c](Arr<float> x) { x[tid()] += c; }), 10, x);
   EXPECT_EQ(x.at(9), 4);
@@ -109,7 +110,7 @@ TEST_F(KernelCache, kernels_and_arrays_may_outlive_the_handle_of_their_device) {
   for (int k = 0; k < 2; ++k) {
     Array<float> x;
     {
-      Device device = Device::open("cpu");
+      Device device = Device::open(test::software_vulkan());
       x = zeros<float>(device, 10);
       launch(add, 10, x);
     }

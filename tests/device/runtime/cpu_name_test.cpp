@@ -1,0 +1,75 @@
+// What the name "cpu" opens, with LLVM and without.
+#include <weft/weft.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "../../../backends/native/native.h"
+#include "../child_program.h"
+#include "../device_test.h"
+
+#ifndef _WIN32
+
+using namespace weft;
+using weft::test::ChildProgram;
+using weft::test::ChildResult;
+using weft::test::expect_contains;
+using weft::test::run_child;
+
+namespace {
+
+int name_devices(const std::vector<std::string>&) {
+  const Device cpu("cpu"), again("cpu"), separate = Device::open("cpu");
+  std::printf("cpu is %s, %s, %s\n", cpu.name().c_str(), again.name().c_str(), separate.name().c_str());
+  const Device best = Device::best();
+  std::printf("best is %s\n", best.is_software() && best.name() == cpu.name() ? "cpu" : "another");
+  Array<float> x = full<float>(cpu, 100, 2);
+  launch(kernel("add one", [](Arr<float> x) { x[tid()] += 1; }), 100, x);
+  std::printf("x is %g\n", x.at(99));
+  return 0;
+}
+const ChildProgram kNameDevices("name devices", name_devices);
+
+int times(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+bool has_gpu() {
+  const std::vector<std::string> names = Device::list();
+  return std::ranges::any_of(names, [](const std::string& name) { return !Device(name).is_software(); });
+}
+
+TEST(CpuName, is_the_native_device_where_there_is_an_llvm) {
+  if (!backend::has_native()) GTEST_SKIP() << "there is no LLVM here";
+  const ChildResult run = run_child("name devices", {});
+  EXPECT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "cpu is cpu, cpu, cpu\n");
+  expect_contains(run.output, "x is 3\n");
+  if (!has_gpu()) expect_contains(run.output, "best is cpu\n");
+  EXPECT_EQ(times(run.output, "slower"), 0) << run.output;
+}
+
+TEST(CpuName, is_software_vulkan_without_llvm_and_says_so_once) {
+  const ChildResult run = run_child("name devices", {}, {"WEFT_LLVM=/nowhere/libLLVM.so"});
+  EXPECT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "cpu is vulkan:");
+  expect_contains(run.output, "x is 3\n");
+  EXPECT_EQ(times(run.output, "weft: device \"cpu\" is vulkan:"), 1) << run.output;
+  EXPECT_EQ(times(run.output, "/nowhere/libLLVM.so"), 1) << run.output;
+}
+
+// A folder without drivers stands in for a machine without Vulkan.
+TEST(CpuName, is_the_interpreter_without_llvm_and_vulkan) {
+  const ChildResult run = run_child("name devices", {},
+                                    {"WEFT_LLVM=/nowhere/libLLVM.so", "VK_DRIVER_FILES=/nowhere/driver.json",
+                                     "VK_ICD_FILENAMES=/nowhere/driver.json", "WEFT_VALIDATION=0"});
+  EXPECT_EQ(run.code, 0) << run.output;
+  expect_contains(run.output, "cpu is reference, reference, reference\n");
+  expect_contains(run.output, "x is 3\n");
+  EXPECT_EQ(times(run.output, "weft: device \"cpu\" is the interpreter, which is slower: "), 1) << run.output;
+}
+
+}  // namespace
+#endif
