@@ -18,19 +18,21 @@ namespace weft::backend::native {
 namespace {
 
 // Times in nanoseconds.
-constexpr double kAlone = 20000;         ///< what takes less runs on the calling thread
-constexpr double kWorthAThread = 10000;  ///< work for which one more thread is woken
-constexpr double kPiece = 4000;          ///< what runs on the calling thread between two looks at the time
+constexpr double kAlone = 20000;          ///< what takes less runs on the calling thread
+constexpr double kPerhapsAlone = 100000;  ///< what is looked at now and then whether it does
+constexpr std::uint32_t kLooks = 8;       ///< launches from one look to the next
+constexpr double kWorthAThread = 10000;   ///< work for which one more thread is woken
+constexpr double kPiece = 4000;           ///< what runs on the calling thread between two looks at the time
 constexpr double kLeastChunk = 2000;
 constexpr double kWorthOtherCode = 200000;  ///< work for which a kernel is compiled once more
 constexpr double kCallOverhead = 60;        ///< of a call of the entry and of two looks at the clock
 
-constexpr double kChunkThreads = 16384;      ///< threads of a chunk at most, unless a single unit has more
-constexpr double kChunksPerThread = 16;      ///< at least, so that uneven work spreads evenly
-constexpr std::int64_t kStep = 64;           ///< ranges of threads begin at multiples: whole vectors, whole cache lines
-constexpr std::uint32_t kShortRow = 4;       ///< vectors of a row
-constexpr std::uint32_t kRowsPerThread = 2;  ///< at least, so that no host thread idles for long
-constexpr std::int64_t kFirstPiece = 1024;   ///< threads of the first piece of a kernel that has never run
+constexpr double kChunkThreads = 16384;     ///< threads of a chunk at most, unless a single unit has more
+constexpr double kChunksPerThread = 16;     ///< at least, so that uneven work spreads evenly
+constexpr std::int64_t kStep = 64;          ///< ranges of threads begin at multiples: whole vectors, whole cache lines
+constexpr std::uint32_t kShortRow = 4;      ///< vectors of a row
+constexpr double kMuchIdle = 4;             ///< host threads for each that has a row
+constexpr std::int64_t kFirstPiece = 1024;  ///< threads of the first piece of a kernel that has never run
 
 double now() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -100,16 +102,22 @@ struct Launcher::Call {
   }
 };
 
-// Vectors lie in rows: rows that are not much longer leave lanes idle, and a few rows leave host threads idle. All
-// parts of a launch take the same code, because its units decide what belongs to a part.
+// Vectors lie in rows: rows that are not much longer leave lanes idle, and a few rows leave host threads idle. The code
+// that is split by threads has no such limits, but a thread may take several times as long there; so it is taken for
+// few rows only if it promises much, and kept if it holds that. All parts of a launch take the same code, because its
+// units decide what belongs to a part.
 const Body& Launcher::choose(const DeviceProgram& program, const Grid& grid, const std::byte* args) const {
   const Body& body = program.body();
   if (body.split != llvm::Split::rows) return body;
   const std::uint32_t threads = word_at(args, 0), row = word_at(args, program.row_at);
   if (threads > row && row < kShortRow * lanes_) return program.by_threads();
-  const bool few = threads / std::max(row, 1u) < kRowsPerThread * std::uint32_t(pool_.threads());
-  const bool much = body.cost() * double(threads) > kWorthOtherCode;
-  return few && much && pool_.threads() > 1 && !grid.part ? program.by_threads() : body;
+  if (row == 0 || grid.part || body.cost() * double(threads) < kWorthOtherCode) return body;
+  // By rows a launch takes as long as if it had `idle` times as many threads.
+  const auto rows = double(parts_of(threads, row)), hosts = double(pool_.threads());
+  const double idle = std::ceil(rows / hosts) * hosts / rows;
+  if (idle < kMuchIdle) return body;
+  const Body& other = program.by_threads();
+  return other.cost() < idle * body.cost() ? other : body;
 }
 
 // A part of a launch has whole workgroups. It runs the units (rows, or the threads of a range) whose first thread it
@@ -159,11 +167,14 @@ const std::byte* Launcher::aligned(std::span<const std::byte> args) {
 bool Launcher::run_here(Call& call) {
   const Running running(call.program);
   const llvm::Worker& worker = arenas_.worker(0);
+  // Shared work may take longer than alone, and would stay shared: a piece tells now and then.
+  bool looks = launches_++ % kLooks == 0;
   while (call.units() > 0) {
     std::int64_t piece = call.units();
     if (pool_.threads() > 1) {
       const double cost = call.cost();
-      if (cost > kAlone) return false;
+      if (cost > kAlone && (!looks || cost > kPerhapsAlone)) return false;
+      looks = false;
       if (cost < 0)
         piece = call.units_for(kFirstPiece);
       else if (cost > kPiece)

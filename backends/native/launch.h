@@ -60,6 +60,7 @@ class Launcher {
   const std::uint32_t lanes_;
   Arenas arenas_;
   std::vector<std::uint64_t> args_;
+  std::uint32_t launches_ = 0;
 };
 
 }  // namespace weft::backend::native
