@@ -33,6 +33,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
       group_use_(ir::group_use(kernel)),
       scalar_(kernel.insts.size()),
       vector_(kernel.insts.size()),
+      wide_(kernel.insts.size()),
       results_(kernel.insts.size()),
       is_used_(kernel.insts.size(), 0),
       is_placed_(kernel.insts.size(), 0),
@@ -70,7 +71,7 @@ void Emitter::lay_out_arrays() {
 
 Code Emitter::run() {
   Code code;
-  arguments();
+  sources();
   arrays();
   out_.declare("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)");
   const std::string count = out_.def("load i32, ptr %args, align 4");
