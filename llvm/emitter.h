@@ -238,7 +238,7 @@ class Emitter {
   void cross(Id id, std::uint32_t run);
   void use(Id id, std::uint32_t run);
   std::uint32_t repeats(Id id) const;
-  std::string slot(Id id, const std::string& vector);
+  std::string slot(Id id);
   void save(Id id);
   void save_as(Id id, std::string value);
   void piece(const Piece& piece);
@@ -267,17 +267,17 @@ class Emitter {
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;
   std::string private_base_;  ///< of the vector that runs
-  std::uint64_t arena_bytes_ = 0, slot_begin_ = 0;
+  std::uint64_t arena_bytes_ = 0, slot_begin_ = 0, slot_align_ = 1;
   std::uint32_t group_vectors_;  ///< vectors of a workgroup
   // Texts of what the workgroup, and the vector, that run are.
-  std::string group_first_, group_number_, group_end_, vector_number_;
+  std::string group_first_, group_number_, group_end_, vector_number_, slot_base_;
   // Of kernels with barriers, the last four by instruction.
   bool has_barriers_ = false;
   std::vector<char> region_has_barrier_;
   std::vector<Piece> pieces_;
   std::uint32_t runs_ = 0;
   std::vector<std::uint32_t> home_;   ///< the run that defines it
-  std::vector<std::uint64_t> slots_;  ///< its place in the worker's memory, after slot_begin_; ~0: none
+  std::vector<std::uint64_t> slots_;  ///< its place among those of a vector, which begin at slot_begin_; ~0: none
   std::vector<Id> alias_;             ///< the value that it always equals, or kNone
 };
 

@@ -60,7 +60,7 @@ void Emitter::sources() {
 // part it), then values that live across barriers.
 void Emitter::arrays() {
   slot_begin_ = shared_bytes_ + private_bytes_ * (has_barriers_ ? group_vectors_ : 1);
-  arena_bytes_ = slot_begin_ + slot_bytes_;
+  arena_bytes_ = slot_begin_ + slot_bytes_ * group_vectors_;
   if (arena_bytes_ == 0) return;
   out_.line("%arena = load ptr, ptr %worker, align 8");
   if (private_bytes_ != 0) private_base_ = moved("%arena", static_cast<std::int64_t>(shared_bytes_));
@@ -196,6 +196,9 @@ void Emitter::vectors_of_group(const std::function<void()>& body) {
     if (has_barriers_ && private_bytes_ != 0)
       private_base_ = out_.def("getelementptr i8, ptr {}, i64 {}", moved("%arena", std::int64_t(shared_bytes_)),
                                out_.def("mul i64 {}, {}", vector_number_, private_bytes_));
+    if (slot_bytes_ != 0)
+      slot_base_ = out_.def("getelementptr i8, ptr {}, i64 {}", moved("%arena", std::int64_t(slot_begin_)),
+                            out_.def("mul i64 {}, {}", vector_number_, slot_bytes_));
     set_number(numbers_[kThread], out_.def("add i64 {}, {}", group_first_, local));
     set_number(numbers_[kLocal], local);
     set_number(numbers_[kWorkgroup], group_number_);
