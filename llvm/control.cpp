@@ -59,6 +59,14 @@ void Emitter::instruction(Id id) {
     case Op::param: return;
     case Op::trace_ray: ir::refuse(ErrorKind::unsupported, kernel_, "the device lacks ray queries", inst.loc());
     case Op::barrier: internal_error("llvm: a barrier inside a piece", inst.loc());
+    case Op::local_get:
+    case Op::local_set:
+    case Op::break_:
+    case Op::continue_:
+    case Op::return_:
+    case Op::call: internal_error("llvm: an operation that normal form lacks", inst.loc());
+    case Op::gradient_base:
+    case Op::after_base: internal_error("llvm: a state of an array that only an adjoint knows", inst.loc());
     default:
       if (is_used_[id]) pure(id);
       return;

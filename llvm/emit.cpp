@@ -1,7 +1,7 @@
 // The module as a whole: the entry function, and what it names.
 #include "emit.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
@@ -18,10 +18,13 @@ using ir::RegionId;
 namespace {
 /// Exits in a row that nest, see normalise(): LLVM's passes take time by the square of the depth.
 constexpr unsigned kChain = 32;
+/// The most levels of control flow: each takes the emitter's stack.
+constexpr unsigned kDepth = 256;
 }  // namespace
 
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
-  const ir::Module normal = ir::promote(ir::normalise(ir::inline_calls(kernel), kChain));
+  const std::optional<ir::Module> flat = ir::limit_nesting(kernel, kDepth);
+  const ir::Module normal = ir::promote(flat ? *flat : ir::normalise(ir::inline_calls(kernel), kChain));
   return Emitter(normal, target, by_rows).run();
 }
 

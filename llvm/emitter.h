@@ -237,7 +237,8 @@ class Emitter {
   void cross(const std::vector<Piece>& pieces);
   void cross(Id id, std::uint32_t run);
   void use(Id id, std::uint32_t run);
-  std::uint32_t repeats(Id id) const;
+  bool repeats(Id id, std::uint32_t& left) const;
+  bool is_repeated(Id id) const;
   std::string slot(Id id);
   void save(Id id);
   void save_as(Id id, std::string value);

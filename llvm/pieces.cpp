@@ -147,7 +147,7 @@ void Emitter::use(Id id, std::uint32_t run) {
   if (alias_[id] != kNone) id = alias_[id];
   const Inst& inst = kernel_[id];
   if (ir::is_global(inst.op) || (run != kNone && home_[id] == run) || slots_[id] != kNoSlot) return;
-  if (run != kNone && repeats(id) <= kRepeats) return;
+  if (run != kNone && is_repeated(id)) return;
   const std::uint64_t bytes = static_cast<std::uint64_t>(ir::bytes(inst.type)) * held_lanes(id);
   const std::uint64_t align = std::min<std::uint64_t>(bytes, 64);
   slots_[id] = (slot_bytes_ + align - 1) / align * align;
@@ -155,20 +155,23 @@ void Emitter::use(Id id, std::uint32_t run) {
   slot_align_ = std::max(slot_align_, align);
 }
 
-/// The number of instructions that compute a value from arguments and the thread's numbers; many if something else is
-/// needed.
-std::uint32_t Emitter::repeats(Id id) const {
+/// Whether at most `left` instructions compute the value from arguments and the thread's numbers; takes them from
+/// `left`.
+bool Emitter::repeats(Id id, std::uint32_t& left) const {
   const Inst& inst = kernel_[id];
-  if (ir::is_global(inst.op)) return 0;
-  constexpr std::uint32_t kMany = 1000;
-  if (ir::info(inst.op).effect != ir::Effect::pure || inst.num_args == 0 || inst.op == Op::result) return kMany;
+  if (ir::is_global(inst.op)) return true;
+  if (ir::info(inst.op).effect != ir::Effect::pure || inst.num_args == 0 || inst.op == Op::result) return false;
   const Type type = kernel_[kernel_.arg(id, 0)].type;
-  if (is_real_function(inst.op, type) || inst.op == Op::div || inst.op == Op::rem) return kMany;
-  std::uint32_t sum = 1;
-  for (Id operand : kernel_.args(id)) {
-    sum += sum > kRepeats ? kMany : repeats(operand);
-  }
-  return sum;
+  if (left == 0 || is_real_function(inst.op, type) || inst.op == Op::div || inst.op == Op::rem) return false;
+  --left;
+  for (Id operand : kernel_.args(id))
+    if (!repeats(operand, left)) return false;
+  return true;
+}
+
+bool Emitter::is_repeated(Id id) const {
+  std::uint32_t left = kRepeats;
+  return repeats(id, left);
 }
 
 void Emitter::plan_pieces() {
@@ -205,7 +208,7 @@ void Emitter::fetch(Id id) {
     const Type lies = inst.type == Type::b1 ? Type::u8 : inst.type;
     value = out_.def("load {}, ptr {}, align {}", type_name(lies, lanes), slot(id), ir::bytes(inst.type));
     if (inst.type == Type::b1) value = cast("trunc", lies, Type::b1, value, lanes);
-  } else if (has_barriers_ && repeats(id) <= kRepeats) {
+  } else if (has_barriers_ && is_repeated(id)) {
     return pure(id);
   } else {
     internal_error("llvm: a value is used where it is not visible", inst.loc());
