@@ -23,9 +23,9 @@ constexpr unsigned kDepth = 256;
 }  // namespace
 
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
-  const std::optional<ir::Module> flat = ir::limit_nesting(kernel, kDepth);
-  const ir::Module normal = ir::promote(flat ? *flat : ir::normalise(ir::inline_calls(kernel), kChain));
-  return Emitter(normal, target, by_rows).run();
+  const ir::Module normal = ir::normalise(ir::inline_calls(kernel), kChain);
+  const std::optional<ir::Module> flat = ir::limit_nesting(normal, kDepth);
+  return Emitter(ir::promote(flat ? *flat : normal), target, by_rows).run();
 }
 
 Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
