@@ -34,10 +34,10 @@ void Emitter::atomic(Id id) {
   atomic_in_turn(id, at);
 }
 
-// Integer operations whose order and number leave no trace.
+// Operations on integers, whose order and number leave no trace, and sums of which the kernel says so.
 bool Emitter::combines_first(Id id, const Place& place) const {
   const Inst& inst = kernel_[id];
-  return place.kind == Place::Kind::same && ir::is_int(inst.type) && !is_used_[id] &&
+  return place.kind == Place::Kind::same && (ir::is_int(inst.type) || inst.imm == ir::kGather) && !is_used_[id] &&
          ir::combination(inst.op) != Op::constant;
 }
 

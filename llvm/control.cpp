@@ -59,6 +59,14 @@ void Emitter::instruction(Id id) {
     case Op::param: return;
     case Op::trace_ray: ir::refuse(ErrorKind::unsupported, kernel_, "the device lacks ray queries", inst.loc());
     case Op::barrier: internal_error("llvm: a barrier inside a piece", inst.loc());
+    case Op::local_get:
+    case Op::local_set:
+    case Op::break_:
+    case Op::continue_:
+    case Op::return_:
+    case Op::call: internal_error("llvm: an operation that normal form lacks", inst.loc());
+    case Op::gradient_base:
+    case Op::after_base: internal_error("llvm: a state of an array that only an adjoint knows", inst.loc());
     default:
       if (is_used_[id]) pure(id);
       return;
@@ -92,14 +100,12 @@ void Emitter::uniform_branch(Id id) {
     out_.jump(join);
   }
   out_.label(join);
-  for (std::size_t k = 0; k < results(id).size(); ++k) {
-    const Id result = results(id)[k];
-    const std::uint32_t lanes = held_lanes(result);
-    put(result,
-        out_.def("phi {} [ {}, %{} ], [ {}, %{} ]", type_name(kernel_[result].type, lanes), values[0][k], ends[0],
-                 values[1][k], ends[1]),
-        lanes);
-  }
+  Texts chosen;
+  for (std::size_t k = 0; k < results(id).size(); ++k)
+    chosen.push_back(out_.def("phi {} [ {}, %{} ], [ {}, %{} ]",
+                              type_name(kernel_[results(id)[k]].type, held_lanes(results(id)[k])), values[0][k],
+                              ends[0], values[1][k], ends[1]));
+  for (std::size_t k = 0; k < chosen.size(); ++k) put(results(id)[k], chosen[k], held_lanes(results(id)[k]));
 }
 
 bool Emitter::is_light(RegionId region) const {
@@ -118,7 +124,7 @@ bool Emitter::is_light(RegionId region) const {
 
 Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask, const Texts& before) {
   const std::string outer = mask_;
-  const bool outer_starts = starts_active_, skips = !is_light(region_id);
+  const bool skips = !is_light(region_id);
   const std::string on = out_.fresh("on"), off = out_.fresh("off"), entry = out_.block();
   Texts values;
   if (skips) {
@@ -126,7 +132,6 @@ Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask,
     out_.label(on);
   }
   mask_ = mask;
-  starts_active_ = false;
   {
     const Scope scope(*this);
     region(region_id);
@@ -136,7 +141,6 @@ Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask,
     }
   }
   mask_ = outer;
-  starts_active_ = outer_starts;
   if (!skips) return values;
   const std::string end = out_.block();
   out_.jump(off);
@@ -196,14 +200,12 @@ void Emitter::loop(Id id) {
   loop.id = id;
   loop.divergent = shapes_.divergent[id] || !shape(kernel_.arg(condition, 0)).is_uniform();
   const std::string outer = mask_;
-  const bool outer_starts = starts_active_;
   open_loop(loop);
   {
     const Scope scope(*this);
     for (Loop::Carried& c : loop.carried) put(c.param, c.value.name, held_lanes(c.param));
     if (loop.divergent) {
       mask_ = loop.live;
-      starts_active_ = false;
     }
     region(inst.regions[0]);
     const Id go = kernel_.arg(condition, 0);
@@ -218,7 +220,6 @@ void Emitter::loop(Id id) {
     close_loop(loop, region(inst.regions[1]));
   }
   mask_ = outer;
-  starts_active_ = outer_starts;
   out_.label(loop.exit);
   for (const Loop::Carried& c : loop.carried) {
     if (c.result == kNone) continue;

@@ -1,7 +1,7 @@
 // The module as a whole: the entry function, and what it names.
 #include "emit.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
@@ -18,11 +18,14 @@ using ir::RegionId;
 namespace {
 /// Exits in a row that nest, see normalise(): LLVM's passes take time by the square of the depth.
 constexpr unsigned kChain = 32;
+/// The most levels of control flow: each takes the emitter's stack.
+constexpr unsigned kDepth = 256;
 }  // namespace
 
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
-  const ir::Module normal = ir::promote(ir::normalise(ir::inline_calls(kernel), kChain));
-  return Emitter(normal, target, by_rows).run();
+  const ir::Module normal = ir::normalise(ir::inline_calls(kernel), kChain);
+  const std::optional<ir::Module> flat = ir::limit_nesting(normal, kDepth);
+  return Emitter(ir::promote(flat ? *flat : normal), target, by_rows).run();
 }
 
 Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
@@ -33,6 +36,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
       group_use_(ir::group_use(kernel)),
       scalar_(kernel.insts.size()),
       vector_(kernel.insts.size()),
+      wide_(kernel.insts.size()),
       results_(kernel.insts.size()),
       is_used_(kernel.insts.size(), 0),
       is_placed_(kernel.insts.size(), 0),
@@ -70,7 +74,7 @@ void Emitter::lay_out_arrays() {
 
 Code Emitter::run() {
   Code code;
-  arguments();
+  sources();
   arrays();
   out_.declare("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)");
   const std::string count = out_.def("load i32, ptr %args, align 4");

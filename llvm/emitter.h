@@ -2,6 +2,7 @@
 // values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, atomics.cpp, group.cpp (arrays of the kernel, subgroups)
 // and pieces.cpp (barriers).
 #pragma once
+#include <array>
 #include <functional>
 #include <span>
 #include <string>
@@ -42,7 +43,8 @@ class Emitter {
     apart,  ///< full vectors have code of their own
     masked  ///< one code, with a mask
   };
-  void arguments();
+  /// Finds the values that are visible everywhere, and reads arguments.
+  void sources();
   void arrays();
   void run_threads();
   void run_rows();
@@ -53,7 +55,8 @@ class Emitter {
                const std::function<void(const std::string&)>& body);
   /// The mask of the lanes at `position` that are less than `end`.
   std::string lanes_before(const std::string& position, const std::string& end);
-  void set_thread(const std::string& number);
+  /// Gives values the number of lane 0, an i64.
+  void set_number(std::span<const Id> ids, const std::string& number);
   /// Runs `body` for each vector of the present workgroup.
   void vectors_of_group(const std::function<void()>& body);
   Tail tail() const;
@@ -171,7 +174,7 @@ class Emitter {
   Place address_place(Id id);
   Place private_place(const Inst& inst, Id base, Id index);
   std::string scalar_pointer(const Inst& inst, Id base, Id index);
-  std::string steps_from(const Inst& inst, Id index);
+  std::string first_index(Id index);
   std::string pointers_apart(const Inst& inst, Id base, Id index);
   const std::string& pointers(Place& place);
   std::string moved(const std::string& pointer, std::int64_t bytes);
@@ -234,8 +237,9 @@ class Emitter {
   void cross(const std::vector<Piece>& pieces);
   void cross(Id id, std::uint32_t run);
   void use(Id id, std::uint32_t run);
-  std::uint32_t repeats(Id id) const;
-  std::string slot(Id id, const std::string& vector);
+  bool repeats(Id id, std::uint32_t& left) const;
+  bool is_repeated(Id id) const;
+  std::string slot(Id id);
   void save(Id id);
   void save_as(Id id, std::string value);
   void piece(const Piece& piece);
@@ -249,6 +253,10 @@ class Emitter {
   ir::GroupUse group_use_;
   Text out_;
   Texts scalar_, vector_;  ///< by instruction, of visible values
+  /// The values that are a number of the thread.
+  enum Number : std::uint8_t { kThread, kLocal, kWorkgroup, kSubgroup, kLane };
+  std::array<std::vector<Id>, 5> numbers_;
+  Texts wide_;  ///< by instruction, of numbers of threads: the one of lane 0 as i64
   struct Visible {
     Id id;
     bool spread;  ///< only the vector is new, made of the scalar
@@ -257,21 +265,20 @@ class Emitter {
   std::vector<std::vector<Id>> results_;   ///< by instruction: the `result`s that read it, in order
   std::vector<char> is_used_, is_placed_;  ///< placed: the place of the vector gives it
   std::string mask_, all_lanes_;
-  bool starts_active_ = true;  ///< lane 0 is active wherever some lane is
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;
   std::string private_base_;  ///< of the vector that runs
-  std::uint64_t arena_bytes_ = 0, slot_begin_ = 0;
+  std::uint64_t arena_bytes_ = 0, slot_begin_ = 0, slot_align_ = 1;
   std::uint32_t group_vectors_;  ///< vectors of a workgroup
   // Texts of what the workgroup, and the vector, that run are.
-  std::string group_first_, group_number_, group_end_, vector_number_;
+  std::string group_first_, group_number_, group_end_, vector_number_, slot_base_;
   // Of kernels with barriers, the last four by instruction.
   bool has_barriers_ = false;
   std::vector<char> region_has_barrier_;
   std::vector<Piece> pieces_;
   std::uint32_t runs_ = 0;
   std::vector<std::uint32_t> home_;   ///< the run that defines it
-  std::vector<std::uint64_t> slots_;  ///< its place in the worker's memory, after slot_begin_; ~0: none
+  std::vector<std::uint64_t> slots_;  ///< its place among those of a vector, which begin at slot_begin_; ~0: none
   std::vector<Id> alias_;             ///< the value that it always equals, or kNone
 };
 

@@ -33,10 +33,18 @@ Emitter::Tail Emitter::tail() const {
   return size <= kTwoBodies ? Tail::apart : Tail::masked;
 }
 
-void Emitter::arguments() {
+void Emitter::sources() {
   for (Id id = 0; id < kernel_.insts.size(); ++id) {
     const Inst& inst = kernel_[id];
-    if (inst.op == Op::subgroup_size) scalar_[id] = std::to_string(lanes_);
+    switch (inst.op) {
+      case Op::subgroup_size: scalar_[id] = std::to_string(lanes_); break;
+      case Op::thread_id: numbers_[kThread].push_back(id); break;
+      case Op::local_id: numbers_[kLocal].push_back(id); break;
+      case Op::workgroup_id: numbers_[kWorkgroup].push_back(id); break;
+      case Op::subgroup_id: numbers_[kSubgroup].push_back(id); break;
+      case Op::subgroup_lane: numbers_[kLane].push_back(id); break;
+      default: break;
+    }
     if (inst.op != Op::arg) continue;
     const std::string from = out_.def("getelementptr i8, ptr %args, i64 {}", inst.imm);
     if (inst.type == Type::b1) {
@@ -52,10 +60,10 @@ void Emitter::arguments() {
 // part it), then values that live across barriers.
 void Emitter::arrays() {
   slot_begin_ = shared_bytes_ + private_bytes_ * (has_barriers_ ? group_vectors_ : 1);
-  arena_bytes_ = slot_begin_ + slot_bytes_;
+  arena_bytes_ = slot_begin_ + slot_bytes_ * group_vectors_;
   if (arena_bytes_ == 0) return;
   out_.line("%arena = load ptr, ptr %worker, align 8");
-  private_base_ = moved("%arena", static_cast<std::int64_t>(shared_bytes_));
+  if (private_bytes_ != 0) private_base_ = moved("%arena", static_cast<std::int64_t>(shared_bytes_));
   for (Id id = 0; id < kernel_.insts.size(); ++id) {
     const Inst& inst = kernel_[id];
     if (inst.op != Op::kernel_array || kernel_.arrays[inst.imm].is_private) continue;
@@ -105,16 +113,18 @@ void Emitter::vectors(const std::string& begin, const std::string& end, Tail tai
   out_.label(after);
 }
 
-void Emitter::set_thread(const std::string& number) {
+void Emitter::set_number(std::span<const Id> ids, const std::string& number) {
   const std::string narrow = out_.def("trunc i64 {} to i32", number);
-  for (Id id = 0; id < kernel_.insts.size(); ++id)
-    if (kernel_[id].op == Op::thread_id) put_scalar(id, narrow);
+  for (Id id : ids) {
+    put_scalar(id, narrow);
+    wide_[id] = number;
+  }
 }
 
 void Emitter::run_threads() {
   const std::string last = out_.def("call i64 @llvm.smin.i64(i64 %end, i64 %threads)");
   vectors("%begin", last, tail(), [&](const std::string& first) {
-    set_thread(first);
+    set_number(numbers_[kThread], first);
     region(0);
   });
 }
@@ -134,12 +144,10 @@ void Emitter::run_rows() {
   const std::string first = out_.def("mul i64 {}, {}", row.name, columns);
   const std::string left = out_.def("sub i64 %threads, {}", first);
   const std::string end = out_.def("call i64 @llvm.smin.i64(i64 {}, i64 {})", columns, left);
-  const std::string narrow_row = out_.def("trunc i64 {} to i32", row.name);
   vectors("0", end, tail(), [&](const std::string& column) {
-    set_thread(out_.def("add i64 {}, {}", first, column));
-    for (Id id : shapes_.row) put_scalar(id, narrow_row);
-    const std::string narrow_column = out_.def("trunc i64 {} to i32", column);
-    for (Id id : shapes_.column) put_scalar(id, narrow_column);
+    set_number(numbers_[kThread], out_.def("add i64 {}, {}", first, column));
+    set_number(shapes_.row, row.name);
+    set_number(shapes_.column, column);
     region(0);
   });
   const std::string next = out_.def("add i64 {}, 1", row.name);
@@ -162,7 +170,7 @@ void Emitter::run_groups() {
   out_.jump_if(out_.def("and i1 {}, {}", in_group, in_launch), run, done);
   out_.label(run);
   group_first_ = first;
-  group_number_ = out_.def("trunc i64 {} to i32", group.name);
+  group_number_ = group.name;
   group_end_ = std::to_string(block);
   if (!group_use_.together) {
     const std::string left = out_.def("sub i64 %threads, {}", first);
@@ -184,22 +192,18 @@ void Emitter::run_groups() {
 void Emitter::vectors_of_group(const std::function<void()>& body) {
   const bool whole = group_use_.together && kernel_.block % lanes_ == 0;
   vectors("0", group_end_, whole ? Tail::none : tail(), [&](const std::string& local) {
-    set_thread(out_.def("add i64 {}, {}", group_first_, local));
     vector_number_ = out_.def("lshr i64 {}, {}", local, std::countr_zero(lanes_));
     if (has_barriers_ && private_bytes_ != 0)
       private_base_ = out_.def("getelementptr i8, ptr {}, i64 {}", moved("%arena", std::int64_t(shared_bytes_)),
                                out_.def("mul i64 {}, {}", vector_number_, private_bytes_));
-    const std::string narrow = out_.def("trunc i64 {} to i32", local);
-    const std::string subgroup = out_.def("trunc i64 {} to i32", vector_number_);
-    for (Id id = 0; id < kernel_.insts.size(); ++id) {
-      switch (kernel_[id].op) {
-        case Op::local_id: put_scalar(id, narrow); break;
-        case Op::workgroup_id: put_scalar(id, group_number_); break;
-        case Op::subgroup_id: put_scalar(id, subgroup); break;
-        case Op::subgroup_lane: put_scalar(id, "0"); break;
-        default: break;
-      }
-    }
+    if (slot_bytes_ != 0)
+      slot_base_ = out_.def("getelementptr i8, ptr {}, i64 {}", moved("%arena", std::int64_t(slot_begin_)),
+                            out_.def("mul i64 {}, {}", vector_number_, slot_bytes_));
+    set_number(numbers_[kThread], out_.def("add i64 {}, {}", group_first_, local));
+    set_number(numbers_[kLocal], local);
+    set_number(numbers_[kWorkgroup], group_number_);
+    set_number(numbers_[kSubgroup], vector_number_);
+    set_number(numbers_[kLane], "0");
     body();
   });
 }

@@ -35,8 +35,16 @@ std::string Emitter::moved(const std::string& pointer, std::int64_t bytes) {
 
 std::string Emitter::wide_index(Id index, std::uint32_t lanes) {
   const Type type = kernel_[index].type;
-  const std::string value = lanes == 1 ? scalar(index) : vector(index);
-  return integer_to_integer(type, Type::i64, value, lanes);
+  if (lanes != 1) return integer_to_integer(type, Type::i64, vector(index), lanes);
+  // Numbers of threads have fewer than 31 bits, whatever type they went through.
+  for (Id id = index;; id = kernel_.arg(id, 0)) {
+    if (!wide_[id].empty()) return wide_[id];
+    const Inst& inst = kernel_[id];
+    const bool same = inst.op == Op::bitcast || inst.op == Op::convert;
+    if (!same || !ir::is_int(inst.type) || ir::bits(inst.type) < 32 || ir::is_float(kernel_[kernel_.arg(id, 0)].type))
+      break;
+  }
+  return integer_to_integer(type, Type::i64, scalar(index), 1);
 }
 
 Emitter::Place Emitter::place(Id id) {
@@ -61,29 +69,23 @@ Emitter::Place Emitter::address_place(Id id) {
   return place;
 }
 
-// Bytes from the base to lane 0. An unsigned index may wrap between lanes that are inactive and those that are active,
-// as that of a left neighbour does in the first thread: then lane 0 is counted back from the first active lane.
-std::string Emitter::steps_from(const Inst& inst, Id index) {
+// The index of lane 0 in 64 bits. An affine index of 32 bits may wrap between lanes that do not run and those that do,
+// as that of a left neighbour does in the first thread. Those that run have indices of elements, 0 to 2^31 - 2: with a
+// positive step lane 0, before them, is extended as a signed number, whatever its type; with a negative one as an
+// unsigned number.
+std::string Emitter::first_index(Id index) {
   const Type type = kernel_[index].type;
-  const bool counts_back = is_affine(index) && !shapes_.exact[index] && ir::bits(type) < 64 && !starts_active_;
-  if (!counts_back) {
-    const std::string wide = wide_index(index, 1);
-    return inst.stride == 1 ? wide : out_.def("mul i64 {}, {}", wide, inst.stride);
-  }
-  const std::string lane = first_lane(), of = type_name(type);
-  const std::string narrow = out_.def("trunc i64 {} to {}", lane, of);
-  const std::string ahead = out_.def("mul {} {}, {}", of, narrow,
-                                     literal(type, static_cast<std::uint64_t>(shape(index).step) & ir::mask(type)));
-  const std::string first = integer_to_integer(type, Type::i64, out_.def("add {} {}, {}", of, scalar(index), ahead), 1);
-  const std::string back = out_.def("mul i64 {}, {}", lane, shape(index).step);
-  return out_.def("mul i64 {}, {}", out_.def("sub i64 {}, {}", first, back), inst.stride);
+  if (!is_affine(index) || shapes_.exact[index] || ir::bits(type) == 64) return wide_index(index, 1);
+  return cast(shape(index).step > 0 ? "sext" : "zext", type, Type::i64, scalar(index), 1);
 }
 
 std::string Emitter::scalar_pointer(const Inst& inst, Id base, Id index) {
   const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(base));
   if (kernel_[index].op == Op::constant)
     return moved(from, static_cast<std::int64_t>(signed_value(kernel_[index]) * inst.stride + inst.offset));
-  return moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, steps_from(inst, index)), inst.offset);
+  std::string steps = first_index(index);
+  if (inst.stride != 1) steps = out_.def("mul i64 {}, {}", steps, inst.stride);
+  return moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, steps), inst.offset);
 }
 
 std::string Emitter::pointers_apart(const Inst& inst, Id base, Id index) {

@@ -162,6 +162,21 @@ std::string Emitter::real(Op op, Type t, Operands x, std::uint32_t lanes) {
       const std::uint64_t infinity = t == Type::f32 ? 0x7f800000 : 0x7ff0000000000000;
       return compare(Op::eq, t, Texts{out_.intrinsic("fabs", t, lanes, {x[0]}), literal(t, infinity, lanes)}, lanes);
     }
+    case Op::exp:
+    case Op::exp2:
+    case Op::log:
+    case Op::log2:
+    case Op::pow:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::atan2:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::tanh: internal_error("llvm: a function that the library lacks");
     default: internal_error("llvm: an operation on floats that the emitter lacks");
   }
 }

@@ -8,6 +8,8 @@
 // A value that one run defines and another one uses goes through the worker's memory, with a place for each vector; so
 // do what such branches give and such loops carry. What is quickly computed from arguments and the thread's numbers is
 // computed again instead.
+#include <algorithm>
+
 #include "../frontend/support/error.h"
 #include "emitter.h"
 #include "real.h"
@@ -145,26 +147,31 @@ void Emitter::use(Id id, std::uint32_t run) {
   if (alias_[id] != kNone) id = alias_[id];
   const Inst& inst = kernel_[id];
   if (ir::is_global(inst.op) || (run != kNone && home_[id] == run) || slots_[id] != kNoSlot) return;
-  if (run != kNone && repeats(id) <= kRepeats) return;
+  if (run != kNone && is_repeated(id)) return;
   const std::uint64_t bytes = static_cast<std::uint64_t>(ir::bytes(inst.type)) * held_lanes(id);
-  slots_[id] = slot_bytes_;
-  slot_bytes_ += (bytes * group_vectors_ + 63) / 64 * 64;
+  const std::uint64_t align = std::min<std::uint64_t>(bytes, 64);
+  slots_[id] = (slot_bytes_ + align - 1) / align * align;
+  slot_bytes_ = slots_[id] + bytes;
+  slot_align_ = std::max(slot_align_, align);
 }
 
-/// The number of instructions that compute a value from arguments and the thread's numbers; many if something else is
-/// needed.
-std::uint32_t Emitter::repeats(Id id) const {
+/// Whether at most `left` instructions compute the value from arguments and the thread's numbers; takes them from
+/// `left`.
+bool Emitter::repeats(Id id, std::uint32_t& left) const {
   const Inst& inst = kernel_[id];
-  if (ir::is_global(inst.op)) return 0;
-  constexpr std::uint32_t kMany = 1000;
-  if (ir::info(inst.op).effect != ir::Effect::pure || inst.num_args == 0 || inst.op == Op::result) return kMany;
+  if (ir::is_global(inst.op)) return true;
+  if (ir::info(inst.op).effect != ir::Effect::pure || inst.num_args == 0 || inst.op == Op::result) return false;
   const Type type = kernel_[kernel_.arg(id, 0)].type;
-  if (is_real_function(inst.op, type) || inst.op == Op::div || inst.op == Op::rem) return kMany;
-  std::uint32_t sum = 1;
-  for (Id operand : kernel_.args(id)) {
-    sum += sum > kRepeats ? kMany : repeats(operand);
-  }
-  return sum;
+  if (left == 0 || is_real_function(inst.op, type) || inst.op == Op::div || inst.op == Op::rem) return false;
+  --left;
+  for (Id operand : kernel_.args(id))
+    if (!repeats(operand, left)) return false;
+  return true;
+}
+
+bool Emitter::is_repeated(Id id) const {
+  std::uint32_t left = kRepeats;
+  return repeats(id, left);
 }
 
 void Emitter::plan_pieces() {
@@ -175,14 +182,10 @@ void Emitter::plan_pieces() {
   pieces_ = pieces(0, {});
   number(pieces_);
   cross(pieces_);
+  slot_bytes_ = (slot_bytes_ + slot_align_ - 1) / slot_align_ * slot_align_;
 }
 
-std::string Emitter::slot(Id id, const std::string& vector) {
-  const int bytes = ir::bytes(kernel_[id].type) * static_cast<int>(held_lanes(id));
-  const std::string at = out_.def("mul i64 {}, {}", vector, bytes);
-  return moved(out_.def("getelementptr i8, ptr %arena, i64 {}", at),
-               static_cast<std::int64_t>(slot_begin_ + slots_[id]));
-}
+std::string Emitter::slot(Id id) { return moved(slot_base_, static_cast<std::int64_t>(slots_[id])); }
 
 void Emitter::save(Id id) {
   if (slots_[id] != kNoSlot) save_as(id, held(id));
@@ -192,7 +195,7 @@ void Emitter::save_as(Id id, std::string value) {
   const Type t = kernel_[id].type, lies = t == Type::b1 ? Type::u8 : t;
   const std::uint32_t lanes = held_lanes(id);
   if (t == Type::b1) value = cast("zext", t, lies, value, lanes);
-  out_.line("store {} {}, ptr {}, align {}", type_name(lies, lanes), value, slot(id, vector_number_), ir::bytes(t));
+  out_.line("store {} {}, ptr {}, align {}", type_name(lies, lanes), value, slot(id), ir::bytes(t));
 }
 
 void Emitter::fetch(Id id) {
@@ -203,10 +206,9 @@ void Emitter::fetch(Id id) {
     value = lanes == 1 ? scalar(alias_[id]) : vector(alias_[id]);
   } else if (slots_[id] != kNoSlot) {
     const Type lies = inst.type == Type::b1 ? Type::u8 : inst.type;
-    value =
-        out_.def("load {}, ptr {}, align {}", type_name(lies, lanes), slot(id, vector_number_), ir::bytes(inst.type));
+    value = out_.def("load {}, ptr {}, align {}", type_name(lies, lanes), slot(id), ir::bytes(inst.type));
     if (inst.type == Type::b1) value = cast("trunc", lies, Type::b1, value, lanes);
-  } else if (has_barriers_ && repeats(id) <= kRepeats) {
+  } else if (has_barriers_ && is_repeated(id)) {
     return pure(id);
   } else {
     internal_error("llvm: a value is used where it is not visible", inst.loc());
@@ -258,7 +260,8 @@ void Emitter::run_piece(const Piece& piece) {
 std::string Emitter::group_condition(Id id) {
   if (alias_[id] != kNone) id = alias_[id];
   if (ir::is_global(kernel_[id].op)) return scalar(id);
-  const std::string byte = out_.def("load i8, ptr {}, align 1", slot(id, "0"));
+  const std::string at = moved("%arena", static_cast<std::int64_t>(slot_begin_ + slots_[id]));
+  const std::string byte = out_.def("load i8, ptr {}, align 1", at);
   return out_.def("trunc i8 {} to i1", byte);
 }
 

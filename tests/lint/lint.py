@@ -280,11 +280,12 @@ class Lint:
                    self.sources_of("frontend/ir/evaluate.cpp", "backends/reference")),
                   ("the SPIR-V emitter (spirv)", self.sources_of("spirv")),
                   ("the rules of shapes (frontend/passes/shape_rules.cpp)",
-                   self.sources_of("frontend/passes/shape_rules.cpp"))]
-        # The reference device interprets, and the Vulkan device takes what spirv emits.
+                   self.sources_of("frontend/passes/shape_rules.cpp")),
+                  ("the LLVM emitter (llvm)", self.sources_of("llvm"))]
+        # The reference device interprets, the Vulkan device takes what spirv emits, and the native one what llvm emits.
         for path in sorted({p.parts[1] for p in self.code if p.parts[0] == "backends" and len(p.parts) > 2 and
                             p.name.startswith("emit")}):
-            if path not in ("reference", "vulkan"):
+            if path not in ("reference", "vulkan", "native"):
                 tables.append((f"the emitter backends/{path}", self.sources_of(f"backends/{path}")))
         verifier = self.sources_of("frontend/ir/verify.cpp")
         adjoint = self.sources_of("frontend/adjoint")

@@ -24,6 +24,7 @@ CLEAN = {
     "backends/backend.h": '// Interface.\n#pragma once\n#include "../frontend/types/vec.h"\n',
     "backends/reference/run.cpp": '// Interpreter.\n#include "../backend.h"\nint f() { return int(Op::load); }\n',
     "spirv/emit.cpp": "// Emitter.\nint f() { return int(Op::add) + int(Op::load); }\n",
+    "llvm/emit.cpp": "// Emitter.\nint f() { return int(Op::add) + int(Op::load); }\n",
     "runtime/weft.h": '// All.\n#pragma once\n#include <vector>\n#include "../backends/backend.h"\n',
     "tests/run.sh": "#!/usr/bin/env bash\n# Runs.\n",
 }
@@ -172,6 +173,8 @@ class LintTest(unittest.TestCase):
     def test_operation_without_emitter_case(self):
         self.expect({"spirv/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
                     "frontend/ir/ops.def", "load: no case in the SPIR-V emitter")
+        self.expect({"llvm/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
+                    "frontend/ir/ops.def", "load: no case in the LLVM emitter")
 
     def test_operation_without_rule_of_shapes(self):
         self.expect({"frontend/passes/shape_rules.cpp": "// Rules.\nint f() { return int(Op::load); }\n"},

@@ -1,0 +1,305 @@
+// What the emitter writes, run: the same bytes in memory as the interpreter leaves, for vectors of every width, numbers
+// of threads around multiples of it, and launches in several parts. Skipped where there is no LLVM.
+#include <gtest/gtest.h>
+#include <weft/weft.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "../../../backends/native/compiler.h"
+#include "../../../backends/native/loader.h"
+#include "../../../llvm/emit.h"
+#include "../../device/run_module.h"
+
+namespace weft {
+namespace {
+
+using Arrays = std::vector<const ArrayBase*>;
+
+/// The rows and columns of a launch; one row is a launch over threads alone.
+struct Threads {
+  int rows, columns;
+  int count() const { return rows * columns; }
+};
+
+/// The argument block of a kernel that takes contiguous arrays.
+std::vector<std::byte> block_of(const ir::Module& module, const Arrays& arrays, Threads threads) {
+  std::vector<std::byte> block(module.args_bytes);
+  auto put = [&](std::size_t at, auto value) { std::memcpy(block.data() + at, &value, sizeof value); };
+  put(0, std::uint32_t(threads.count()));
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    put(module.params[k].offset, arrays[k]->address());
+    for (int d = 0; d < arrays[k]->ndim(); ++d)
+      put(module.params[k].offset + 8 + 4 * std::size_t(d), std::int32_t(arrays[k]->shape(d)));
+  }
+  if (module.tid_rank == 2) {
+    // See tracing::thread_coordinate().
+    const auto extent = std::uint32_t(threads.columns);
+    const int shift = std::bit_width(extent - 1);
+    put(module.tid_offset, extent);
+    put(module.tid_offset + 4, std::uint32_t(((1ull << (31 + shift)) + extent - 1) / extent));
+    put(module.tid_offset + 8, std::uint32_t(shift));
+  }
+  return block;
+}
+
+class LlvmRun : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    compiler_ = backend::native::Compiler::find(&why);
+    if (!compiler_) GTEST_SKIP() << why;
+  }
+
+  /// Compares all elements of the arrays that `make` makes after a run of the code and one of the interpreter.
+  template <class K, class Make>
+  void compare(const K& kernel, Threads threads, Make make, bool by_rows = true) {
+    const ir::Module module = kernel.trace();
+    const auto expected = make(), found = make();
+    const Arrays in = pointers(expected), out = pointers(found);
+    std::vector<std::byte> block = block_of(module, in, threads);
+    interpret(module, block, threads);
+    run(module, block_of(module, out, threads), threads, by_rows);
+    for (std::size_t k = 0; k < in.size(); ++k)
+      EXPECT_EQ(std::memcmp(bytes(*in[k]), bytes(*out[k]), in[k]->extent_bytes()), 0)
+          << kernel.name() << ", argument " << k + 1 << ", " << threads.rows << " x " << threads.columns << " threads";
+  }
+
+  /// The same for thread numbers around multiples of the lanes.
+  template <class K, class Make>
+  void compare_sizes(const K& kernel, Make make) {
+    const int lanes = int(GetParam());
+    for (int n : {1, 2, lanes - 1, lanes, lanes + 1, 2 * lanes, 3 * lanes + 1, 64 + lanes + 1})
+      compare(kernel, {1, n}, make);
+  }
+
+  const Device reference_{"reference"};
+
+ private:
+  template <class... A>
+  static Arrays pointers(const std::tuple<A...>& arrays) {
+    return std::apply([](const auto&... each) { return Arrays{&each...}; }, arrays);
+  }
+  static const void* bytes(const ArrayBase& array) { return reinterpret_cast<const void*>(array.address()); }
+
+  void interpret(const ir::Module& module, std::span<const std::byte> block, Threads threads) {
+    const auto program = reference_.native().compile(module, ir::hash(module));
+    backend::Stream& stream = reference_.stream().native();
+    const std::uint32_t groups = (std::uint32_t(threads.count()) + module.block - 1) / module.block;
+    stream.wait(stream.launch(*program, {groups, 1, 1}, block, {}));
+  }
+
+  /// Runs the code in two parts, if there is more than one unit of its split.
+  void run(const ir::Module& module, const std::vector<std::byte>& block, Threads threads, bool by_rows) {
+    llvm::Target target = compiler_->processor().target;
+    target.lanes = GetParam();
+    const llvm::Code code = llvm::emit(module, target, by_rows);
+    auto [at, is_new] = loaded_.try_emplace(code.text);
+    if (is_new) at->second = backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
+    const auto entry = reinterpret_cast<llvm::Entry>(at->second->entry());
+    std::vector<std::byte> memory(code.arena_bytes + 64, std::byte{0xcd});
+    const auto unaligned = reinterpret_cast<std::uintptr_t>(memory.data());
+    const llvm::Worker worker{memory.data() + (64 - unaligned % 64)};
+    std::int64_t end = threads.count(), middle = end / 2 / 64 * 64;
+    if (code.split == llvm::Split::rows) {
+      end = threads.rows;
+      middle = end / 2;
+    } else if (code.split == llvm::Split::groups) {
+      end = (end + module.block - 1) / module.block;
+      middle = end / 2;
+    }
+    entry(block.data(), &worker, middle, end);
+    entry(block.data(), &worker, 0, middle);
+  }
+
+  backend::native::Compiler* compiler_ = nullptr;
+  std::map<std::string, std::shared_ptr<backend::native::LoadedCode>> loaded_;  ///< by text
+};
+
+INSTANTIATE_TEST_SUITE_P(Lanes, LlvmRun, testing::Values(4u, 8u, 16u, 64u),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+std::vector<int> numbers(int n, int step = 7, int modulus = 1001) {
+  std::vector<int> all(static_cast<std::size_t>(n));
+  for (int k = 0; k < n; ++k) all[std::size_t(k)] = k * step % modulus - modulus / 3;
+  return all;
+}
+
+TEST_P(LlvmRun, DivergentLoopsAndBranches) {
+  const auto k = kernel("collatz", [](Arr<int> x, Arr<int> steps) {
+    Int i = tid(), n = abs(x[i]) % 50, count = 0;
+    While (n > 1) {
+      If (n % 2 == 0) {
+        n /= 2;
+      }
+      Else {
+        n = 3 * n + 1;
+        If (n > 100) {
+          Continue();
+        }
+        steps[i] += 100;
+      }
+      count += 1;
+      If (count > 9) {
+        Break();
+      }
+    }
+    steps[i] += count;
+    If (x[i] < 0) {
+      Return();
+    }
+    for (auto j : range(x[i] % 5)) steps[i] -= j;
+  });
+  compare_sizes(k, [&] { return std::tuple(Array<int>(reference_, numbers(300)), zeros<int>(reference_, 300)); });
+}
+
+TEST_P(LlvmRun, LanesThatDoNotRunDivideByNothing) {
+  const auto k = kernel("divide", [](Arr<int> a, Arr<int> b, Arr<std::int64_t> c) {
+    Int i = tid();
+    If (b[i] != 0) {
+      a[i] = a[i] / b[i] + a[i] % b[i];
+      c[i] = c[i] / Int64(b[i]);
+    }
+    c[i] += Int64(a[i]) % 7 + Int64(UInt(a[i]) / (UInt(b[i]) & 3u));
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> a = numbers(300, 1234567, 99999999), b = numbers(300, 1, 5);
+    a[3] = a[9] = std::numeric_limits<int>::min();
+    b[3] = -1;
+    return std::tuple(Array<int>(reference_, a), Array<int>(reference_, b), ones<std::int64_t>(reference_, 300));
+  });
+}
+
+TEST_P(LlvmRun, NeighboursOfTheFirstThreadAreNotRead) {
+  const auto k =
+      kernel("neighbours", [](Arr<const float> x, Arr<float> y, Arr<float> z, Arr<const vec3> p, Arr<vec3> q) {
+        UInt u = UInt(tid());
+        Int i = tid(), last = x.shape(0) - 1;
+        If (i > 2) {
+          y[i] = x[u - 3u] + x[i - 1];
+          q[i] = p[i - 2] * 2.0f;
+        }
+        If (i < 5) {
+          z[5 - i] = x[last - i];
+        }
+      });
+  compare_sizes(k, [&] {
+    std::vector<float> x(300);
+    std::iota(x.begin(), x.end(), 0.5f);
+    return std::tuple(Array<float>(reference_, x), zeros<float>(reference_, 300), zeros<float>(reference_, 6),
+                      ones<vec3>(reference_, 300), zeros<vec3>(reference_, 300));
+  });
+}
+
+TEST_P(LlvmRun, GathersScattersAndNarrowElements) {
+  const auto k = kernel("scatter", [](Arr<const int> at, Arr<std::uint8_t> a, Arr<std::int16_t> b, Arr<half> c,
+                                      Arr<vec4> d, Arr<bool> e) {
+    Int i = tid(), j = at[i];
+    a[j] = UInt8(i);
+    b[j] = Int16(i * 3) / Int16(7);
+    c[j] = Half(Float(i) / 3.0f) * half(1.5f);
+    d[j] = d[i] + vec4(1, 2, 3, 4);
+    If (e[i]) {
+      e[j] = i % 3 == 0;
+    }
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> at(300);
+    for (int i = 0; i < 300; ++i) at[std::size_t(i)] = 300 + i * 7 % 300;
+    return std::tuple(Array<int>(reference_, at), zeros<std::uint8_t>(reference_, 600),
+                      zeros<std::int16_t>(reference_, 600), zeros<half>(reference_, 600), ones<vec4>(reference_, 600),
+                      full<bool>(reference_, 600, true));
+  });
+}
+
+TEST_P(LlvmRun, PrivateArraysOfLanesThatPart) {
+  const auto k = kernel("stacks", [](Arr<int> x) {
+    Int i = tid(), top = 0, sum = 0;
+    auto own = private_array<int>(16);
+    for (auto j : range(i % 13)) {
+      own[top] = j * i;
+      top += 1;
+    }
+    While (top > 0) {
+      top -= 1;
+      sum = sum * 3 + own[top];
+    }
+    x[i] = sum;
+  });
+  compare_sizes(k, [&] { return std::tuple(zeros<int>(reference_, 300)); });
+}
+
+TEST_P(LlvmRun, AtomicOperationsOfActiveLanes) {
+  const auto k = kernel("atomics", [](Arr<int> sums, Arr<unsigned> most, Arr<double> reals) {
+    Int i = tid();
+    If (i % 3 != 1) {
+      atomic_add(sums[0], i);
+      atomic_min(sums[1 + i % 3], -i);
+      atomic_max(most[i % 2], UInt(i) * 3u);
+      atomic_add(reals[i % 5], Double(i));
+    }
+    atomic_xor(most[2], UInt(i));
+  });
+  compare_sizes(k, [&] {
+    return std::tuple(zeros<int>(reference_, 4), zeros<unsigned>(reference_, 3), zeros<double>(reference_, 5));
+  });
+}
+
+TEST_P(LlvmRun, RowsOfAnyLength) {
+  const auto k = kernel("rows", [](Arr<const int> x, Arr<int, 2> y) {
+    auto [i, j] = tid<2>();
+    Int sum = i * 1000 + j;
+    If (x[i] > x[j]) {
+      sum += x[i];
+    }
+    y(i, j) = sum;
+  });
+  const int lanes = int(GetParam());
+  for (int columns : {1, 3, lanes - 1, lanes, lanes + 1, 2 * lanes + 1})
+    for (int rows : {1, 2, 5})
+      for (bool by_rows : {true, false})
+        compare(
+            k, {rows, columns},
+            [&] {
+              return std::tuple(Array<int>(reference_, numbers(200)), zeros<int, 2>(reference_, {rows, columns}));
+            },
+            by_rows);
+}
+
+TEST_P(LlvmRun, WorkgroupsThatAreNoMultipleOfTheLanes) {
+  for (const unsigned block : {6u, 64u, 100u}) {
+    const auto k = kernel("groups",
+                          [block](Arr<int> x, Arr<const int> rounds) {
+                            Int i = tid(), l = local_id(), size = int(block), before = x[i];
+                            auto s = shared<int>(int(block));
+                            auto own = private_array<int>(2);
+                            own[0] = before;
+                            s[l] = before;
+                            Int step = rounds[0] - rounds[0] + 1;
+                            for (auto r : range(3)) {
+                              barrier();
+                              Int other = s[(l + step) % size];
+                              If (other % 2 == 0) {
+                                before += other;
+                              }
+                              barrier();
+                              s[l] = before + r;
+                              own[1] = other;
+                              step += 1;
+                            }
+                            barrier();
+                            x[i] = s[size - 1 - l] + before * own[0] + own[1] + workgroup_id();
+                          },
+                          {.block = block});
+    for (int groups : {1, 2, 3})
+      compare(k, {1, groups * int(block)}, [&] {
+        return std::tuple(Array<int>(reference_, numbers(groups * int(block))), ones<int>(reference_, 1));
+      });
+  }
+}
+
+}  // namespace
+}  // namespace weft
