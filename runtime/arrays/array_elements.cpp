@@ -122,7 +122,8 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
 void ArrayBase::fill_packed(const std::byte* element, const detail::References& references) {
   require_memory(*this, "a null array is filled");
   if (size() == 0) return;
-  if (!is_contiguous()) detail::refuse_freed(*storage_, references);
+  // One fill() replaces elements that hold freed arrays, but never brings some.
+  if (!is_contiguous() || !storage_->leads_to_freed()) detail::refuse_freed(*storage_, references);
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();

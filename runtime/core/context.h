@@ -1,8 +1,10 @@
 // The context of a thread's device work: what hears of it, and where it goes. Internal to the runtime.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace weft {
 class StreamScope;
@@ -14,6 +16,7 @@ class Capture;
 class GivenStructures;
 class Recorder;
 class TapeCore;
+struct HeldMemory;
 
 /// All state of a thread that its calls read. Scopes (Within) change a field and put it back.
 struct Context {
@@ -29,6 +32,8 @@ struct Context {
   /// can see them.
   bool part_of_change = false;
   bool makes_structure = false;  ///< launches make a structure, and are not checked for those that they are given
+  /// References of storages that have ended, which the outermost ending one drops: a chain of elements may be long.
+  std::vector<std::shared_ptr<const HeldMemory>>* ended = nullptr;
   struct OpenScope {
     std::uint64_t log = 0;    ///< ProfileLog::id
     std::uint32_t scope = 0;  ///< 0: none

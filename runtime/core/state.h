@@ -456,6 +456,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::vector<Use> before_host_reads();
   static void wait_for(std::span<const Use> list);
   void forget(std::span<const Use> done);
+  void end();
   void give_back();
   [[noreturn]] static void refuse_freed();
   void refuse_pinned() const;

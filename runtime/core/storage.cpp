@@ -19,7 +19,28 @@ std::uint64_t Storage::next_serial() {
   return ++last;
 }
 
+namespace {
+// Drops references one after the other, and not each within the end of the memory before, which would need a stack as
+// deep as a chain of elements is long.
+void drop(ReferenceList list) {
+  if (auto* const ended = Context::here().ended) return ended->push_back(std::move(list));
+  std::vector<ReferenceList> open;
+  const Within within(&Context::ended, &open);
+  while (list) {
+    list.reset();
+    if (open.empty()) return;
+    list = std::move(open.back());
+    open.pop_back();
+  }
+}
+}  // namespace
+
 Storage::~Storage() {
+  end();
+  if (references_) drop(std::move(references_));
+}
+
+void Storage::end() {
   if (device->left_behind.load(std::memory_order_relaxed)) return;
   if (wrapped) {
     for (const Use& u : users()) {

@@ -78,13 +78,18 @@ struct Recording::State {
   /// change.
   void order() {
     release();
-    reached = {};  // drops the memory of a submission that did not come
+    drop();
     try {
       order_now();
     } catch (...) {
       const auto let_go = std::exchange(reached, {});
       throw;
     }
+  }
+  /// Drops the memory of a submission that does not come.
+  void drop() {
+    const auto dropped = std::exchange(reached, {});
+    memory.will_not_run(dropped);
   }
   /// Does what order() does, with nothing reached yet.
   void order_now() {
@@ -102,6 +107,7 @@ struct Recording::State {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
+    memory.add_writes(now);
     memory.touched(*recordings, ticket, now);
     try {
       memory.check_structures();
@@ -126,6 +132,7 @@ struct Recording::State {
   ~State() {
     if (recording == 0) return;
     try {
+      drop();
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
         if (reports && ticket != recording) wait(found);

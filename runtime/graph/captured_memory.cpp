@@ -266,7 +266,11 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   reach(on, reached);
   // Structures are told when nothing can refuse the run any more.
   tell_structures(on, reached);
-  for (const auto& [to, held] : reached.found.coming) reached.found.referring.at(to).before = to->add_references(held);
+  for (const auto& [to, held] : reached.found.coming) {
+    Found::Referring& r = reached.found.referring.at(to);
+    r.unprepared = to->references();
+    r.before = to->add_references(held);
+  }
   reached.prepared = true;
 }
 
@@ -312,13 +316,19 @@ void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) co
     });
 }
 
-void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, Reached& reached) const {
-  if (!reached.prepared) find_writes(reached.found);
+void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
   note(on, ticket, accesses(reached));
   for (const Capture::StructureNeed& use : uses_)
     if (use.first) use.structure->hold(use.number);
   // Structures are told once more, because other threads may have rebuilt them meanwhile.
   tell_structures(on, reached);
+}
+
+void CapturedMemory::will_not_run(const Reached& reached) const {
+  if (!reached.prepared) return;
+  const auto lock = device_->lock_elements();
+  for (const auto& [to, r] : reached.found.referring)
+    if (reached.found.coming.contains(to)) to->swap_references(r.before, r.unprepared);
 }
 
 void CapturedMemory::has_run(Reached& reached) const {

@@ -34,7 +34,8 @@ class CapturedMemory {
     ComingReferences coming;  ///< all that the elements which it writes hold at any time in the run
     /// The references of memory whose elements are copied or written, before and after the run.
     struct Referring {
-      ReferenceList before;
+      ReferenceList before;      ///< once prepared: with what comes
+      ReferenceList unprepared;  ///< once prepared: without
       HeldMemory after;
       bool whole = false;  ///< the memory refers to nothing else after the run
     };
@@ -63,9 +64,13 @@ class CapturedMemory {
   /// rebuild; Error(unsupported) for elements that come to hold each other in a circle.
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
   /// Orders later work on the memory of the run, as order_before() has found it, after the run. The device then holds
-  /// what the run has built, and no structure whose memory `reached` says is changed. If the run was not prepared, that
-  /// is found out here.
-  void touched(StreamState& on, backend::Ticket ticket, Reached& reached) const;
+  /// what the run has built, and no structure whose memory `reached` says is changed.
+  void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
+  /// Adds what a run writes by what elements lead to now. Called before touched() if the run was not prepared, or if
+  /// other threads may have assigned arrays to elements since.
+  void add_writes(Reached& reached) const { find_writes(reached.found); }
+  /// Called when a prepared run will not come: memory does not refer to what the run would have brought.
+  void will_not_run(const Reached& reached) const;
   /// Called when the device was given the run: elements that it has written refer to nothing but what they hold now.
   void has_run(Reached& reached) const;
 

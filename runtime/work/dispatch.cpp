@@ -239,6 +239,7 @@ class KernelWork final : DeviceWork::Words {
       ++num_arrays_;
       if (storage.may_hold_arrays && !moves && !beyond_) beyond_.emplace();
     }
+    num_ranges_ = num_arrays_;
     pack_extents(block_.data(), call_, launch_.threads);
   }
 
@@ -264,7 +265,7 @@ class KernelWork final : DeviceWork::Words {
     }
     for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
       for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
-    num_ranges_ = num_arrays_;
+    num_ranges_ = num_arrays_;  // in each round of submit_beyond()
     // Elements and handles may refer to other memory when the graph runs.
     const bool captured = launch_.on.capture;
     add_ranges(held, kAnything, 4, captured && changes_held);

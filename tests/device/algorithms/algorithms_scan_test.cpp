@@ -131,7 +131,7 @@ TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned_both_ways) {
           for (const bool reverse : {false, true}) {
             if (reverse) std::ranges::reverse(x), std::ranges::reverse(expected);
             const Array<unsigned> in(device, x), out = zeros<unsigned>(device, n);
-            detail::Work work("a scan", options);
+            detail::AlgorithmCall work("a scan", options);
             work.takes(in, "the input");
             work.begin(detail::scan_scratch(n, sizeof(unsigned)));
             detail::scan_runs(work, in, out, {.inclusive = inclusive, .reverse = reverse});

@@ -81,7 +81,7 @@ TEST_P(Huge, launches_that_32_bits_cannot_count_are_refused_with_the_line) {
     auto [i, j] = tid64<2>();
     x[i] = Float(j);
   });
-  expect_contains(error_of([&] { launch(plane, {2, std::int64_t(1) << 32}, x); }), "behind the first");
+  expect_contains(error_of([&] { launch(plane, {2, std::int64_t(1) << 32}, x); }), "after the first");
   expect_contains(error_of([&] { launch(plane, {std::int64_t(1) << 32, std::int64_t(1) << 32}, x); }), "2^63");
 }
 

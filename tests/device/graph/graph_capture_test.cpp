@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "../../../runtime/work/capture.h"
 #include "../device_test.h"
 
 using namespace weft;
@@ -256,6 +257,22 @@ TEST_P(GraphCaptures, handles_that_a_failed_capture_has_asked_for_are_good) {
   Array<float> distance = zeros<float>(device(), 1);
   launch(far, 1, Array<std::uint64_t>(device(), {id}), distance);
   EXPECT_NEAR(distance.at(0), 100, 0.2);
+}
+
+// Barriers and chains follow from these ranges, and software devices give right results without any.
+TEST_P(GraphCaptures, launches_name_the_memory_of_their_arguments) {
+  Array<float> x = full<float>(device(), 64, 3), y = zeros<float>(device(), 64);
+  (void)capture(device(), [&] {
+    launch(twice, 64, x, y);
+    const std::vector<backend::MemoryRange>& ranges = detail::Capture::current()->operations().list.back().ranges;
+    ASSERT_EQ(ranges.size(), 2u);
+    EXPECT_EQ(ranges[0].address, x.address());
+    EXPECT_EQ(ranges[0].bytes, x.extent_bytes());
+    EXPECT_FALSE(any(ranges[0].access, ir::kChanges));
+    EXPECT_EQ(ranges[1].address, y.address());
+    EXPECT_EQ(ranges[1].bytes, y.extent_bytes());
+    EXPECT_TRUE(any(ranges[1].access, ir::kChanges));
+  });
 }
 
 }  // namespace

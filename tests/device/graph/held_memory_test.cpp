@@ -249,6 +249,8 @@ TEST_P(HeldMemory, long_chains_of_elements_are_followed_in_time_that_grows_with_
   for (int k = 0; k < 2000; ++k) head = Array<Link>(device(), {Link{head, float(k)}});
   launch(touch, 1, head, y);
   EXPECT_EQ(y.at(0), 1999);
+  device().synchronize();
+  head = {};  // ends all of them, each by the one before
 }
 
 }  // namespace
