@@ -47,6 +47,6 @@ inline void expect_contains(const std::string& text, const std::string& part) {
   class Suite : public ::weft::test::DeviceTest {}; \
   ON_EVERY_DEVICE(Suite)
 /// Instantiates a class of the file's own, which has DeviceTest as its base, for every device.
-#define ON_EVERY_DEVICE(Suite)                                                         \
-  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "vulkan", "gpu"), \
+#define ON_EVERY_DEVICE(Suite)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "native", "vulkan", "gpu"), \
                            [](const auto& info) { return std::string(info.param); })
