@@ -31,7 +31,6 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
           capture.doing());
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
-  find_needed();
 }
 
 template <class F>
@@ -67,7 +66,8 @@ void CapturedMemory::check_present() const {
 
 // Many launches may be given one structure, which each run checks once. A launch that set() has given other arguments
 // needs only the structures among these.
-void CapturedMemory::find_needed() {
+const std::vector<Capture::StructureNeed>& CapturedMemory::needed() const {
+  if (needed_found_) return needed_;
   needed_.clear();
   for (const Capture::StructureNeed& use : uses_)
     if (!given_.contains(use.launch)) needed_.push_back(use);
@@ -75,10 +75,12 @@ void CapturedMemory::find_needed() {
   const auto data = [](const Capture::StructureNeed& use) { return std::pair(use.structure, use.number); };
   std::ranges::stable_sort(needed_, {}, data);
   needed_.erase(std::ranges::unique(needed_, {}, data).begin(), needed_.end());
+  needed_found_ = true;
+  return needed_;
 }
 
 bool CapturedMemory::uses(const Generation* structure) const {
-  return std::ranges::any_of(needed_,
+  return std::ranges::any_of(needed(),
                              [&](const Capture::StructureNeed& use) { return use.structure.get() == structure; });
 }
 
@@ -87,7 +89,7 @@ void CapturedMemory::check_structures() const {
     return std::ranges::any_of(
         uses_, [&](const Capture::StructureNeed& u) { return u.first && u.structure == use.structure; });
   };
-  for (const Capture::StructureNeed& use : needed_) {
+  for (const Capture::StructureNeed& use : needed()) {
     const std::uint64_t held = use.structure->held();
     if (held == use.number || (held == Generation::kNone && is_built_here(use))) continue;
     const std::string refusal =
@@ -352,7 +354,7 @@ std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
 
 CapturedMemory::Given CapturedMemory::give(std::size_t launch, Given given) {
   Given before = std::exchange(given_[launch], std::move(given));
-  find_needed();
+  needed_found_ = false;
   return before;
 }
 

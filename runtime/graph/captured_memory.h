@@ -108,7 +108,7 @@ class CapturedMemory {
   void each_watcher(const Write& write, const F& f) const;
   /// Tells structures whose memory the run changes, which makes them invalid.
   void tell_structures(StreamState& on, const Reached& reached) const;
-  void find_needed();
+  const std::vector<Capture::StructureNeed>& needed() const;
   bool uses(const Generation* structure) const;
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
@@ -120,10 +120,11 @@ class CapturedMemory {
   std::vector<ElementWrite> element_writes_;
   std::vector<Capture::TapedElements> taped_;
   std::vector<Capture::StructureNeed> uses_;
-  std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
-  std::uint64_t serial_ = 0;                    ///< of the capture; watchers of lower ones were there before it
-  bool by_handles_ = false;                     ///< some launch goes by handles
-  DeviceState* device_ = nullptr;               ///< the device of the capture
+  mutable bool needed_found_ = false;  ///< since give(), which may come a thousand times before the next run
+  mutable std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
+  std::uint64_t serial_ = 0;                            ///< of the capture; watchers of lower ones were there before it
+  bool by_handles_ = false;                             ///< some launch goes by handles
+  DeviceState* device_ = nullptr;                       ///< the device of the capture
   const char *what_ = "", *again_ = "";
 };
 
