@@ -114,10 +114,8 @@ void CapturedMemory::check_given(std::span<const StructureUse> given) const {
       if (built.launch != SIZE_MAX || built.structure != use.structure) continue;
       if (built.changed) invalid("arguments are set with {}, whose indices the graph changes", use.what());
       if (built.number != use.number)
-        invalid(
-            "arguments are set with {}, which the graph builds as {}, of another size or in other "
-            "memory",
-            use.what(), built.what());
+        invalid("arguments are set with {}, which the graph builds as {}, of another size or in other memory",
+                use.what(), built.what());
     }
 }
 
@@ -222,9 +220,7 @@ void CapturedMemory::find_writes(Found& found) const {
   }
 }
 
-// What was found before is kept, because it may be the last to refer to memory.
 void CapturedMemory::find(Reached& reached) const {
-  reached.earlier.push_back(std::exchange(reached.found, {}));
   check_elements(reached.looked_at);
   find_coming(reached.found);
   for (const auto& [to, held] : reached.found.coming)
@@ -239,9 +235,8 @@ void CapturedMemory::tell(StreamState& copies, const Found& found) const {
       // It is not known whether the run uses the structure before or after the change.
       if (by_handles_ || uses(w->structure()))
         invalid(
-            "{} changes indices of a mesh, which it did not there when it was made, and uses "
-            "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
-            "array hold them",
+            "{} changes indices of a mesh, which it did not there when it was made, and uses meshes: {} again{}; where "
+            "elements lead to the indices, let elements of a separate array hold them",
             what_, again_, given_.empty() ? "" : ", or set() the node otherwise");
     });
 }
@@ -260,6 +255,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   tell(copies, reached.found);
   while (follows_elements()) {
     reached.elements = device_->lock_elements();
+    reached.earlier.push_back(std::exchange(reached.found, {}));  // may be the last to refer to memory
     find(reached);
     if (writes_same(reached.found, reached.earlier.back())) break;
     reached.elements.unlock();
@@ -293,10 +289,8 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
-      invalid(
-          "{} goes by handles, and an array was freed that a structure stands on which kernels "
-          "find by its handle",
-          what_);
+      invalid("{} goes by handles, and an array was freed that a structure stands on which kernels find by its handle",
+              what_);
   }
   order(on, accesses(reached));
 }
@@ -329,8 +323,10 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
 void CapturedMemory::will_not_run(const Reached& reached) const {
   if (!reached.prepared) return;
   const auto lock = device_->lock_elements();
-  for (const auto& [to, r] : reached.found.referring)
-    if (reached.found.coming.contains(to)) to->swap_references(r.before, r.unprepared);
+  for (const auto& [to, held] : reached.found.coming) {
+    const Found::Referring& r = reached.found.referring.at(to);
+    to->swap_references(r.before, r.unprepared);
+  }
 }
 
 void CapturedMemory::has_run(Reached& reached) const {

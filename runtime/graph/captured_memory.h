@@ -68,7 +68,7 @@ class CapturedMemory {
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// Adds what a run writes by what elements lead to now. Called before touched() if the run was not prepared, or if
   /// other threads may have assigned arrays to elements since.
-  void add_writes(Reached& reached) const { find_writes(reached.found); }
+  void find_writes(Found& found) const;
   /// Called when a prepared run will not come: memory does not refer to what the run would have brought.
   void will_not_run(const Reached& reached) const;
   /// Called when the device was given the run: elements that it has written refer to nothing but what they hold now.
@@ -102,7 +102,6 @@ class CapturedMemory {
   std::vector<Access> accesses(const Reached& reached) const;
   void find(Reached& reached) const;
   void find_coming(Found& found) const;
-  void find_writes(Found& found) const;
   void tell(StreamState& copies, const Found& found) const;
   template <class F>
   void each_watcher(const Write& write, const F& f) const;
