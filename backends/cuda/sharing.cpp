@@ -89,8 +89,8 @@ ExportedAllocation export_allocation(const Context& context, Pointer pointer) {
   result = driver.calls().mem_export_to_shareable_handle(&fd, held.handle, kPosixFd, 0);
   if (result == kInvalidValue || result == kNotPermitted || result == kNotSupported)
     unsupported(
-        "it was allocated without CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among the "
-        "requestedHandleTypes (cuMemExportToShareableHandle gave {})",
+        "it was allocated without CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among the requestedHandleTypes "
+        "(cuMemExportToShareableHandle gave {})",
         driver.describe(result));
   driver.check(result, "cuMemExportToShareableHandle");
   found.fd = FileDescriptor(fd);

@@ -4,10 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-
-#include "../../frontend/support/error.h"
-#include "../../frontend/support/platform.h"
 
 namespace weft::backend::vulkan {
 

@@ -28,8 +28,8 @@ constexpr const char* kHidden = ", or the VkInstance was made for a version of V
 void require_function(bool found, const char* function, const char* what) {
   if (!found)
     unsupported(
-        "{}: the VkInstance was made for a version of Vulkan below 1.2 "
-        "(VkApplicationInfo::apiVersion), whatever api_version says: it has no {}",
+        "{}: the VkInstance was made for a version of Vulkan below 1.2 (VkApplicationInfo::apiVersion), whatever "
+        "api_version says: it has no {}",
         what, function);
 }
 
@@ -127,8 +127,8 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
       describe(h.physical_device, version, extensions, Features::enabled(h.features, h.core_features), h.queue_family);
   if (!made.missing.empty())
     unsupported(
-        "weft cannot adopt a device that was made without {}: {} has it; turn it on in "
-        "vkCreateDevice (VulkanRequirements does) and hand the same features to weft",
+        "weft cannot adopt a device that was made without {}: {} has it; turn it on in vkCreateDevice "
+        "(VulkanRequirements does) and hand the same features to weft",
         made.missing, made.info.adapter);
   static std::atomic<int> adopted{0};
   made.info.name = fmt::format("adopted:{}", adopted++);

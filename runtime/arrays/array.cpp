@@ -123,8 +123,8 @@ void ArrayBase::free(Loc loc) {
     // It is not known yet what steps that are run again will need.
     if (detail::recorder())
       unsupported(
-          "an array is freed while a tape records: call free() outside of record() and of steps that are "
-          "checkpointed, or let the handles go");
+          "an array is freed while a tape records: call free() outside of record() and of steps that are checkpointed, "
+          "or let the handles go");
     storage_->free();
   });
 }
@@ -207,10 +207,8 @@ std::byte* ArrayBase::host_bytes() const {
   if (size() == 0) return nullptr;
   storage_->device->device->check_alive();
   if (!storage_->allocation.host)
-    unsupported(
-        "the memory of device {} is not the host's, or the array stands on another's buffer; use "
-        "to_vector()",
-        storage_->device->device->info().name);
+    unsupported("the memory of device {} is not the host's, or the array stands on another's buffer; use to_vector()",
+                storage_->device->device->info().name);
   if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
   detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
   storage_->wait_for_everybody();

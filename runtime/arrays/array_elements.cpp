@@ -5,7 +5,6 @@
 #include "../../frontend/support/invalid.h"
 #include "../array.h"
 #include "../core/view.h"
-#include "../detail/host_vector.h"
 #include "../extent.h"
 #include "../work/element_write.h"
 #include "announced.h"

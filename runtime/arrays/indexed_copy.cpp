@@ -86,10 +86,8 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
     if (!list.is_null()) list.storage()->check_present();
   for (int k = 0; k < data.ndim(); ++k)
     if (packed.shape(k) != chosen[k])
-      invalid(
-          "dimension {} of the source has {} elements, that of the "
-          "indexed array {}",
-          k, packed.shape(k), chosen[k]);
+      invalid("dimension {} of the source has {} elements, that of the indexed array {}", k, packed.shape(k),
+              chosen[k]);
   if (packed.size() == 0) return;
   if (packed.storage()->device != data.storage()->device)
     invalid("elements of an indexed array on device {} are copied from or to one on device {}", data.device().name(),

@@ -26,9 +26,9 @@ void use_structure(const StructureUse& use) {
   const bool later = Context::here().capture || (given && given->is_for_graph());
   if (!later && !use.holds())
     invalid(
-        "{} is not what the device holds: the graph that builds it has not run, its build failed, "
-        "or it was built otherwise after this copy of its data was taken (of which no array is "
-        "exchanged for another). Launch the graph before, build it, or take the data anew",
+        "{} is not what the device holds: the graph that builds it has not run, its build failed, or it was built "
+        "otherwise after this copy of its data was taken (of which no array is exchanged for another). Launch the "
+        "graph before, build it, or take the data anew",
         use.what());
   if (given && (later || Context::here().recorder)) given->note(use);
 }

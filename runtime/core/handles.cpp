@@ -72,8 +72,8 @@ void Handles::refuse_unbuilt() {
   }
   if (unbuilt)
     invalid(
-        "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the "
-        "mesh have changed, or its last refit or rebuild failed");
+        "a kernel goes by handles while a mesh or a hierarchy of boxes needs its rebuild(): the indices of the mesh "
+        "have changed, or its last refit or rebuild failed");
 }
 
 References Handles::all(StreamState& stream) {

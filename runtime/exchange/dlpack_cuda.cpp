@@ -35,8 +35,8 @@ cuda::PointerInfo look_up(const cuda::Context& context, const std::byte* data) {
   if (!info) invalid("DLPack: {:#x} is not memory that CUDA knows", pointer_of(data));
   if (info->elsewhere)
     unsupported(
-        "DLPack: the tensor's memory belongs to another context on CUDA device {} than the primary one, which is "
-        "all that is known here (cuDevicePrimaryCtxRetain, or CUDA's runtime library)",
+        "DLPack: the tensor's memory belongs to another context on CUDA device {} than the primary one, which is all "
+        "that is known here (cuDevicePrimaryCtxRetain, or CUDA's runtime library)",
         context.device());
   return *info;
 }

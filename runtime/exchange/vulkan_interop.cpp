@@ -35,8 +35,8 @@ void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const
   if (!semaphore) invalid("{} with a null semaphore", what);
   if (!access.adopted() && !access.owns(semaphore))
     unsupported(
-        "{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for "
-        "devices that are adopted",
+        "{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for devices that are "
+        "adopted",
         what, device.device->info().name);
 }
 
@@ -107,7 +107,7 @@ struct Recording::State {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
-    memory.add_writes(now);
+    memory.find_writes(now.found);
     memory.touched(*recordings, ticket, now);
     try {
       memory.check_structures();

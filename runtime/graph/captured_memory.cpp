@@ -31,7 +31,6 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
           capture.doing());
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
-  find_needed();
 }
 
 template <class F>
@@ -67,7 +66,8 @@ void CapturedMemory::check_present() const {
 
 // Many launches may be given one structure, which each run checks once. A launch that set() has given other arguments
 // needs only the structures among these.
-void CapturedMemory::find_needed() {
+const std::vector<Capture::StructureNeed>& CapturedMemory::needed() const {
+  if (needed_found_) return needed_;
   needed_.clear();
   for (const Capture::StructureNeed& use : uses_)
     if (!given_.contains(use.launch)) needed_.push_back(use);
@@ -75,10 +75,12 @@ void CapturedMemory::find_needed() {
   const auto data = [](const Capture::StructureNeed& use) { return std::pair(use.structure, use.number); };
   std::ranges::stable_sort(needed_, {}, data);
   needed_.erase(std::ranges::unique(needed_, {}, data).begin(), needed_.end());
+  needed_found_ = true;
+  return needed_;
 }
 
 bool CapturedMemory::uses(const Generation* structure) const {
-  return std::ranges::any_of(needed_,
+  return std::ranges::any_of(needed(),
                              [&](const Capture::StructureNeed& use) { return use.structure.get() == structure; });
 }
 
@@ -87,7 +89,7 @@ void CapturedMemory::check_structures() const {
     return std::ranges::any_of(
         uses_, [&](const Capture::StructureNeed& u) { return u.first && u.structure == use.structure; });
   };
-  for (const Capture::StructureNeed& use : needed_) {
+  for (const Capture::StructureNeed& use : needed()) {
     const std::uint64_t held = use.structure->held();
     if (held == use.number || (held == Generation::kNone && is_built_here(use))) continue;
     const std::string refusal =
@@ -112,10 +114,8 @@ void CapturedMemory::check_given(std::span<const StructureUse> given) const {
       if (built.launch != SIZE_MAX || built.structure != use.structure) continue;
       if (built.changed) invalid("arguments are set with {}, whose indices the graph changes", use.what());
       if (built.number != use.number)
-        invalid(
-            "arguments are set with {}, which the graph builds as {}, of another size or in other "
-            "memory",
-            use.what(), built.what());
+        invalid("arguments are set with {}, which the graph builds as {}, of another size or in other memory",
+                use.what(), built.what());
     }
 }
 
@@ -220,9 +220,7 @@ void CapturedMemory::find_writes(Found& found) const {
   }
 }
 
-// What was found before is kept, because it may be the last to refer to memory.
 void CapturedMemory::find(Reached& reached) const {
-  reached.earlier.push_back(std::exchange(reached.found, {}));
   check_elements(reached.looked_at);
   find_coming(reached.found);
   for (const auto& [to, held] : reached.found.coming)
@@ -237,9 +235,8 @@ void CapturedMemory::tell(StreamState& copies, const Found& found) const {
       // It is not known whether the run uses the structure before or after the change.
       if (by_handles_ || uses(w->structure()))
         invalid(
-            "{} changes indices of a mesh, which it did not there when it was made, and uses "
-            "meshes: {} again{}; where elements lead to the indices, let elements of a separate "
-            "array hold them",
+            "{} changes indices of a mesh, which it did not there when it was made, and uses meshes: {} again{}; where "
+            "elements lead to the indices, let elements of a separate array hold them",
             what_, again_, given_.empty() ? "" : ", or set() the node otherwise");
     });
 }
@@ -258,6 +255,7 @@ void CapturedMemory::order_before(StreamState& on, StreamState& copies, Reached&
   tell(copies, reached.found);
   while (follows_elements()) {
     reached.elements = device_->lock_elements();
+    reached.earlier.push_back(std::exchange(reached.found, {}));  // may be the last to refer to memory
     find(reached);
     if (writes_same(reached.found, reached.earlier.back())) break;
     reached.elements.unlock();
@@ -291,10 +289,8 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
   }
   for (const auto& storage : reached.by_handles) {
     if (storage->is_freed())
-      invalid(
-          "{} goes by handles, and an array was freed that a structure stands on which kernels "
-          "find by its handle",
-          what_);
+      invalid("{} goes by handles, and an array was freed that a structure stands on which kernels find by its handle",
+              what_);
   }
   order(on, accesses(reached));
 }
@@ -327,8 +323,10 @@ void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reac
 void CapturedMemory::will_not_run(const Reached& reached) const {
   if (!reached.prepared) return;
   const auto lock = device_->lock_elements();
-  for (const auto& [to, r] : reached.found.referring)
-    if (reached.found.coming.contains(to)) to->swap_references(r.before, r.unprepared);
+  for (const auto& [to, held] : reached.found.coming) {
+    const Found::Referring& r = reached.found.referring.at(to);
+    to->swap_references(r.before, r.unprepared);
+  }
 }
 
 void CapturedMemory::has_run(Reached& reached) const {
@@ -352,7 +350,7 @@ std::vector<std::shared_ptr<const void>> CapturedMemory::pins() const {
 
 CapturedMemory::Given CapturedMemory::give(std::size_t launch, Given given) {
   Given before = std::exchange(given_[launch], std::move(given));
-  find_needed();
+  needed_found_ = false;
   return before;
 }
 

@@ -68,7 +68,7 @@ class CapturedMemory {
   void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
   /// Adds what a run writes by what elements lead to now. Called before touched() if the run was not prepared, or if
   /// other threads may have assigned arrays to elements since.
-  void add_writes(Reached& reached) const { find_writes(reached.found); }
+  void find_writes(Found& found) const;
   /// Called when a prepared run will not come: memory does not refer to what the run would have brought.
   void will_not_run(const Reached& reached) const;
   /// Called when the device was given the run: elements that it has written refer to nothing but what they hold now.
@@ -102,13 +102,12 @@ class CapturedMemory {
   std::vector<Access> accesses(const Reached& reached) const;
   void find(Reached& reached) const;
   void find_coming(Found& found) const;
-  void find_writes(Found& found) const;
   void tell(StreamState& copies, const Found& found) const;
   template <class F>
   void each_watcher(const Write& write, const F& f) const;
   /// Tells structures whose memory the run changes, which makes them invalid.
   void tell_structures(StreamState& on, const Reached& reached) const;
-  void find_needed();
+  const std::vector<Capture::StructureNeed>& needed() const;
   bool uses(const Generation* structure) const;
   void reach(StreamState& on, Reached& reached) const;
   void check_present() const;
@@ -120,10 +119,11 @@ class CapturedMemory {
   std::vector<ElementWrite> element_writes_;
   std::vector<Capture::TapedElements> taped_;
   std::vector<Capture::StructureNeed> uses_;
-  std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
-  std::uint64_t serial_ = 0;                    ///< of the capture; watchers of lower ones were there before it
-  bool by_handles_ = false;                     ///< some launch goes by handles
-  DeviceState* device_ = nullptr;               ///< the device of the capture
+  mutable bool needed_found_ = false;  ///< since give(), which may come a thousand times before the next run
+  mutable std::vector<Capture::StructureNeed> needed_;  ///< what a run needs of structures, each once
+  std::uint64_t serial_ = 0;                            ///< of the capture; watchers of lower ones were there before it
+  bool by_handles_ = false;                             ///< some launch goes by handles
+  DeviceState* device_ = nullptr;                       ///< the device of the capture
   const char *what_ = "", *again_ = "";
 };
 

@@ -113,10 +113,8 @@ void Graph::launch_on(const Stream* stream) const {
     invalid("a graph on device {} is launched on a stream of device {}", s.device->device->info().name,
             name_beside(*on.device, *s.device));
   if (Capture::current())
-    unsupported(
-        "a graph is launched while {}: launch it before or after that, or "
-        "give it the graph's work",
-        Capture::current()->doing());
+    unsupported("a graph is launched while {}: launch it before or after that, or give it the graph's work",
+                Capture::current()->doing());
   if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
   // This object is declared before the lock, because the end of memory in it may run code of the caller's, which must
   // not run under the lock.

@@ -94,9 +94,8 @@ void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::
   constexpr std::size_t kMost = 1 << 20;  ///< operations of a graph with loops; they take a kilobyte each
   if (rounds == 1 || before + std::size_t(rounds) * of_a_round <= kMost) return;
   unsupported(
-      "{} repeats {} operations up to {} times, after {} others, and a graph with loops has {} at "
-      "most: take a lower limit, or launch a graph of some rounds until a flag that the host reads "
-      "says that it is enough",
+      "{} repeats {} operations up to {} times, after {} others, and a graph with loops has {} at most: take a lower "
+      "limit, or launch a graph of some rounds until a flag that the host reads says that it is enough",
       what, of_a_round, rounds, before, kMost);
 }
 

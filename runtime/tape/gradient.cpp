@@ -27,8 +27,8 @@ void ArrayBase::take_gradient(const ArrayBase& of) {
   const auto gradient = of.storage_->gradient();
   if (!gradient)
     invalid(
-        "grad() of an array without gradient storage: call requires_grad() before it is used on a tape, or ask "
-        "the tape for it: Tape::gradient()");
+        "grad() of an array without gradient storage: call requires_grad() before it is used on a tape, or ask the "
+        "tape for it: Tape::gradient()");
   *this = gradient->view(of, *of.storage_);
 }
 

@@ -148,8 +148,8 @@ void TapeCore::exposing(const ArrayBase& elements, const char* what) {
 void TapeCore::check_exposed(const ArrayBase& elements, const char* what) const {
   if (!carries(elements)) return;
   unsupported(
-      "{} of an array that carries gradients while a tape records: the tape would not see what "
-      "becomes of the elements; read them by to_vector(), write them by assign()",
+      "{} of an array that carries gradients while a tape records: the tape would not see what becomes of the "
+      "elements; read them by to_vector(), write them by assign()",
       what);
 }
 

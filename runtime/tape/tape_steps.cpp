@@ -211,8 +211,8 @@ class StepRecorder : public Recorder {
   void touch(const ArrayBase& a) {
     if (!a.is_null() && a.storage()->holds_gradients)
       invalid(
-          "a step of checkpointed() works on the gradient of an array, which is another one when the step is "
-          "run again on the way back: copy it before checkpointed(), or change it after backward()");
+          "a step of checkpointed() works on the gradient of an array, which is another one when the step is run again "
+          "on the way back: copy it before checkpointed(), or change it after backward()");
     steps_.touch(a);
   }
   void write(const ArrayBase& a) {

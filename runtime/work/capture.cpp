@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,7 @@ bool is_of_library(const Loc& loc) {
 void Capture::write_elements(const ElementWrite& elements, const std::function<void()>& write) {
   if (submitted_by_others_ && elements.from)
     unsupported(
-        "elements that may hold arrays are copied while {}: copy them before or after that, or let "
-        "a graph do it",
+        "elements that may hold arrays are copied while {}: copy them before or after that, or let a graph do it",
         doing_);
   Undo undo(*this);
   will_refer(elements);
@@ -62,9 +62,11 @@ void Capture::taped(const std::shared_ptr<Storage>& elements) {
     std::size_t before;  ///< the number of captured writes by then
   };
   std::vector<Moment> open{{elements, writes.size()}};
+  std::set<std::pair<Storage*, std::size_t>> seen;
   while (!open.empty()) {
     const auto [storage, before] = std::move(open.back());
     open.pop_back();
+    if (!seen.emplace(storage.get(), before).second) continue;
     bool by_capture = false;
     for (std::size_t k = before; k-- > 0 && !by_capture;) {
       const ElementWrite& w = writes[k];
@@ -72,7 +74,9 @@ void Capture::taped(const std::shared_ptr<Storage>& elements) {
       if (w.from) open.push_back({w.from, k});
       by_capture = w.whole && !w.conditional;
     }
-    if (!by_capture) taped_elements.push_back({storage, storage->references()});
+    if (by_capture) continue;
+    TapedElements known{storage, storage->references()};
+    if (std::ranges::find(taped_elements, known) == taped_elements.end()) taped_elements.push_back(std::move(known));
   }
 }
 
@@ -130,17 +134,15 @@ Capture::Undo::~Undo() {
 
 void Capture::refuse_semaphores(const char* what) {
   if (Capture* const capture = Capture::current())
-    invalid(
-        "{} while {}: semaphores are no part of that; wait before it is launched or submitted, and "
-        "signal after it",
-        what, capture->doing());
+    invalid("{} while {}: semaphores are no part of that; wait before it is launched or submitted, and signal after it",
+            what, capture->doing());
 }
 
 StreamState& Capture::stream_for(DeviceState& device) {
   if (&device != &device_)
     invalid(
-        "{} on device {}, and work is given to device {} meanwhile: it has one device's work; do "
-        "the other's before or after it",
+        "{} on device {}, and work is given to device {} meanwhile: it has one device's work; do the other's before or "
+        "after it",
         doing_, device_.device->info().name, name_beside(device, device_));
   return *stream_;
 }
@@ -161,8 +163,8 @@ void before_captured_write(const ArrayBase& elements, StreamState& stream, const
 void Capture::before_write(const ArrayBase& elements, const Change& change) {
   const auto refuse = [](const char* work, const char* of) {
     invalid(
-        "work {} changes an array that a tape from outside of the {} still needs: let the tape end "
-        "before, or record it inside",
+        "work {} changes an array that a tape from outside of the {} still needs: let the tape end before, or record "
+        "it inside",
         work, of);
   };
   for (const auto& watcher : elements.storage()->watchers()) {
@@ -183,10 +185,8 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
 void Capture::builds(const StructureUse& use) {
   const bool first = use.structure->held() == Generation::kNone;
   if (first && condition != 0)
-    invalid(
-        "{} is built for the first time in a condition of a graph, which may not hold: build it "
-        "before",
-        use.what());
+    invalid("{} is built for the first time in a condition of a graph, which may not hold: build it before",
+            use.what());
   uses.push_back({use, SIZE_MAX, first});
 }
 
@@ -205,8 +205,8 @@ bool Capture::is_changed(const Generation& mesh) const {
 void Capture::refuse_changed(const char* what) const {
   if (changed.empty()) return;
   invalid(
-      "{} while the indices of a mesh are changed in what is captured: call its rebuild() before, "
-      "in the same condition of the graph",
+      "{} while the indices of a mesh are changed in what is captured: call its rebuild() before, in the same "
+      "condition of the graph",
       what);
 }
 

@@ -120,6 +120,7 @@ class Capture {
   struct TapedElements {
     std::shared_ptr<Storage> storage;
     ReferenceList list;
+    bool operator==(const TapedElements&) const = default;
   };
   /// A tape records a launch that follows these elements. If the capture has written all of them, the elements count
   /// from which it has copied them.

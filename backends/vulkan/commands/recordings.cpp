@@ -214,8 +214,8 @@ std::shared_ptr<VulkanRecordings::Submission> VulkanRecordings::find(Ticket tick
   if (at == recorded_.end()) return nullptr;
   if (!at->second.last)
     invalid(
-        "work is waited for, or its memory used, that was recorded into a command buffer and is not submitted: "
-        "call Recording::submitted() when the queue has the command buffer, or let the Recording end");
+        "work is waited for, or its memory used, that was recorded into a command buffer and is not submitted: call "
+        "Recording::submitted() when the queue has the command buffer, or let the Recording end");
   return at->second.last->has_run.load() ? nullptr : at->second.last;
 }
 

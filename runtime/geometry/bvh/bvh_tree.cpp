@@ -90,8 +90,8 @@ void BvhTree::refuse_captured(const Array<vec3>& new_lowers, const Array<vec3>& 
       is_same(new_uppers, uppers))
     return;
   invalid(
-      "a hierarchy of {} boxes{} is built or refitted with {} boxes of other arrays{} while {}: what is "
-      "captured works with the arrays that it has; build it with these before",
+      "a hierarchy of {} boxes{} is built or refitted with {} boxes of other arrays{} while {}: what is captured works "
+      "with the arrays that it has; build it with these before",
       data.count, was_grouped ? " in groups" : "", new_lowers.size(), grouped ? ", in groups," : "", capture->doing());
 }
 
