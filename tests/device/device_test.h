@@ -15,6 +15,8 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   /// The device of this run.
   const Device& device() const { return *device_; }
   bool on_reference() const { return GetParam() == "reference"; }
+  /// Whether it runs launches on the host, each before the call returns: no Vulkan, and nothing to wait for.
+  bool on_host() const { return on_reference() || GetParam() == "native"; }
   bool on_gpu() const { return GetParam() == "gpu"; }
 
  private:

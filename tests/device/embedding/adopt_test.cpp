@@ -24,7 +24,7 @@ auto add_one = kernel("add_one", [](Arr<float> x) { x[tid()] += 1; });
 DEVICE_TEST(Adopting);
 
 TEST_P(Adopting, RunsKernelsOnTheRenderersDevice) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   EXPECT_EQ(e.device.adapter(), device().adapter());
   Array<float> x = full<float>(e.device, 1000, 1);
@@ -41,7 +41,7 @@ TEST_P(Adopting, RunsKernelsOnTheRenderersDevice) {
 }
 
 TEST_P(Adopting, KernelsUseWhatTheDeviceHasAndNoMore) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   // Only the features of the floor are turned on, in the struct of a version: an operation that needs more is refused,
   // or done without it.
   VkPhysicalDeviceVulkan12Features twelve{};
@@ -62,7 +62,7 @@ TEST_P(Adopting, KernelsUseWhatTheDeviceHasAndNoMore) {
 }
 
 TEST_P(Adopting, SeveralDevicesAtOnce) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu()), b(on_gpu());
   EXPECT_NE(a.device.name(), b.device.name());
   Array<float> x = full<float>(a.device, 10, 1), y = full<float>(b.device, 10, 2);
@@ -82,7 +82,7 @@ TEST_P(Adopting, SeveralDevicesAtOnce) {
 }
 
 TEST_P(Adopting, NamesWhatIsMissing) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   VkPhysicalDeviceVulkan12Features twelve{};
   Renderer renderer({on_gpu(), [&](Renderer& r) {
                        twelve.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
@@ -119,7 +119,7 @@ TEST_P(Adopting, NamesWhatIsMissing) {
 }
 
 TEST_P(Adopting, RefusesInstancesOfVersionsBelowTheOneThatIsClaimed) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   const std::string refused = "the VkInstance was made for a version of Vulkan below 1.2";
   for (const std::uint32_t version : {VK_API_VERSION_1_0, VK_API_VERSION_1_1}) {
     std::vector<std::string> messages;  // the layer's, about features that such an instance must not use
@@ -139,7 +139,7 @@ TEST_P(Adopting, RefusesInstancesOfVersionsBelowTheOneThatIsClaimed) {
 }
 
 TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   VkPhysicalDeviceVulkan12Features twelve{};
   VkPhysicalDeviceSynchronization2Features sync{};
   std::unique_ptr<VulkanRequirements> needs;
@@ -172,7 +172,7 @@ TEST_P(Adopting, RequirementsJoinTheRenderersOwnFeatures) {
 
 // docs/embedding.md shows how features are left out: validation would report those without their extensions.
 TEST_P(Adopting, RayQueriesCanBeLeftOut) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   std::unique_ptr<VulkanRequirements> needs;
   Renderer renderer(
       {on_gpu(), [&](Renderer& r) {
@@ -199,7 +199,7 @@ TEST_P(Adopting, RayQueriesCanBeLeftOut) {
 }
 
 TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   std::optional<Embedded> e(std::in_place, on_gpu());
   Device adopted = e->device;
   Array<float> x = full<float>(adopted, 100, 1), y = zeros<float>(adopted, 100);
@@ -257,7 +257,7 @@ TEST_P(Adopting, DetachedDevicesRefuseEveryCall) {
 }
 
 TEST_P(Adopting, IsMeasuredAndMayGoMeanwhile) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 100000);
   e.device.set_dispatch_budget(1e-9);
@@ -293,7 +293,7 @@ TEST_P(Adopting, IsMeasuredAndMayGoMeanwhile) {
 }
 
 TEST_P(Adopting, GoesBeforeTheDeviceWithoutDetaching) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Renderer renderer(wish_for_weft(on_gpu()));
   for (int k = 0; k < 3; ++k) {
     const Device adopted = Device::adopt(handles_of(renderer));
@@ -305,12 +305,12 @@ TEST_P(Adopting, GoesBeforeTheDeviceWithoutDetaching) {
 }
 
 TEST_P(Adopting, OnlyAdoptedDevicesCanBeDetached) {
-  expect_contains(error_of([&] { device().detach(); }), on_reference() ? "not a Vulkan device" : "not adopted");
+  expect_contains(error_of([&] { device().detach(); }), on_host() ? "not a Vulkan device" : "not adopted");
 }
 
 TEST_P(Adopting, ArraysTellWhereTheyLie) {
   Array<float> x = full<float>(device(), 1000, 1);
-  if (on_reference()) return expect_contains(error_of([&] { x.vk(); }), "vk() on reference");
+  if (on_host()) return expect_contains(error_of([&] { x.vk(); }), "vk() on " + device().name());
   const VulkanBuffer all = x.vk(), part = x.slice(10, 20).vk();
   EXPECT_NE(all.buffer, VkBuffer{});
   EXPECT_EQ(all.bytes, 4000u);
@@ -327,7 +327,7 @@ TEST_P(Adopting, ArraysTellWhereTheyLie) {
 }
 
 TEST_P(Adopting, TheRendererCopiesFromAnArray) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Renderer& r = e.renderer;
   Array<float> x = full<float>(e.device, 100, 1);
@@ -349,7 +349,7 @@ TEST_P(Adopting, TheRendererCopiesFromAnArray) {
 
 // A copy from another device overwrites x as assign() does: the renderer reads the elements from before its submission.
 TEST_P(Adopting, CopiesFromOtherDevicesComeAfterWhatTheRendererHasSubmitted) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Renderer& r = e.renderer;
   const Device reference("reference");
@@ -374,7 +374,7 @@ TEST_P(Adopting, CopiesFromOtherDevicesComeAfterWhatTheRendererHasSubmitted) {
 }
 
 TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Renderer& r = e.renderer;
   const Renderer::Buffer own = r.make_buffer(400);
@@ -413,7 +413,7 @@ TEST_P(Adopting, ReadingComesAfterTheSemaphoreThatAStreamWaitsFor) {
 
 TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {
   const VulkanBuffer none{};
-  if (on_reference())
+  if (on_host())
     return expect_contains(error_of([&] { wrap_buffer<float>(device(), 0, none); }), "not a Vulkan device");
   expect_contains(error_of([&] { wrap_buffer<float>(device(), 0, none); }), "not adopted");
   Embedded e(on_gpu());
@@ -449,7 +449,7 @@ TEST_P(Adopting, ArraysStandOnTheRenderersBuffers) {
 }
 
 TEST_P(Adopting, BadBuffersAreRefused) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const Renderer::Buffer buffer = e.renderer.make_buffer(64);
   const VulkanBuffer good{buffer.buffer, 0, 64, 0, buffer.usage};
@@ -470,7 +470,7 @@ TEST_P(Adopting, BadBuffersAreRefused) {
 }
 
 TEST_P(Adopting, SubmitsWithinTheOwnersLock) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   // The renderer submits from a thread of its own all the while; the validation layer reports simultaneous use.
   std::thread renders([&] {

@@ -23,7 +23,7 @@ WEFT_STRUCT(Held, values);
 WATCHED_TEST(FreedBuffers);
 
 TEST_P(FreedBuffers, GoBackToTheRendererWhateverStillNamesThem) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const Renderer::Buffer buffer = e.renderer.make_buffer(400);
   const VulkanBuffer whole{buffer.buffer, 0, 400, 0, buffer.usage};
@@ -47,7 +47,7 @@ TEST_P(FreedBuffers, GoBackToTheRendererWhateverStillNamesThem) {
 }
 
 TEST_P(FreedBuffers, StayWhereACommandBufferMayUseThem) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 100);
   VkCommandBuffer commands = e.renderer.begin();
@@ -68,7 +68,7 @@ TEST_P(FreedBuffers, StayWhereACommandBufferMayUseThem) {
 
 // A recording keeps the arrays to which elements led when it was prepared last.
 TEST_P(FreedBuffers, StayWhereACommandBufferReachesThem) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> a = full<float>(e.device, 4, 1), b = full<float>(e.device, 4, 2), to = zeros<float>(e.device, 4);
   Array<Held> held(e.device, {Held{a}});

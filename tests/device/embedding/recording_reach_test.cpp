@@ -92,7 +92,7 @@ struct Assigning : Submitted {
 };
 
 TEST_P(RecordedReach, ReadingWaitsForASubmissionWhoseElementsHoldTheArray) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
   Array<Holder> items(e.device, {Holder{a}});
@@ -116,7 +116,7 @@ TEST_P(RecordedReach, ReadingWaitsForASubmissionWhoseElementsHoldTheArray) {
 
 // By the submission, which weft does not see, other elements may stand there than when it was prepared.
 TEST_P(RecordedReach, CopiesOfElementsThatMayHoldArraysAreRefused) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
   Array<Holder> from(e.device, std::vector<Holder>(4, Holder{a})), to(e.device, std::vector<Holder>(4, Holder{b}));
@@ -146,7 +146,7 @@ TEST_P(RecordedReach, CopiesOfElementsThatMayHoldArraysAreRefused) {
 
 /// Frames that a renderer draws, or does not: what is replaced in each is let go of.
 TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   constexpr int kFrames = 8;
   enum Step { fill, prepare, submit };
@@ -186,7 +186,7 @@ TEST_P(RecordedReach, WhatIsReplacedIsLetGoOf) {
 
 /// Whatever order they are prepared and submitted in: no one keeps for good what another replaces.
 TEST_P(RecordedReach, OfTwoRecordingsThatWriteOneArrayNoneKeepsWhatTheOtherReplaces) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   constexpr int kFrames = 24;
   enum Step { prepare_one, prepare_two, submit_one, submit_two };
@@ -231,7 +231,7 @@ TEST_P(RecordedReach, OfTwoRecordingsThatWriteOneArrayNoneKeepsWhatTheOtherRepla
 }
 
 TEST_P(RecordedReach, ASubmissionThatDoesNotComeLeavesNothing) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<Holder> to(e.device, {Holder{full<float>(e.device, kSize, 1)}});
   std::weak_ptr<weft::detail::Storage> held;
@@ -251,7 +251,7 @@ TEST_P(RecordedReach, ASubmissionThatDoesNotComeLeavesNothing) {
 }
 
 TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
   Array<Holder> items(e.device, {Holder{a}});
@@ -266,7 +266,7 @@ TEST_P(RecordedReach, WorkOnWhatElementsHoldByThenComesBeforeTheSubmission) {
 }
 
 TEST_P(RecordedReach, StructuresAreWhatTheyWereAfterARecordingThatFailed) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> gone = zeros<float>(e.device, kSize);
   const Array<vec3> few = zeros<vec3>(e.device, 40);
@@ -290,7 +290,7 @@ TEST_P(RecordedReach, StructuresAreWhatTheyWereAfterARecordingThatFailed) {
 }
 
 TEST_P(RecordedReach, ElementsThatHeldNothingMayComeToHoldArrays) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> b = full<float>(e.device, kSize, 10);
   Array<Holder> items = zeros<Holder>(e.device, 1);
@@ -304,7 +304,7 @@ TEST_P(RecordedReach, ElementsThatHeldNothingMayComeToHoldArrays) {
 }
 
 TEST_P(RecordedReach, RefitsOfMeshesThatWereMadeLaterComeBeforeTheSubmission) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<std::uint64_t> id = zeros<std::uint64_t>(e.device, 1);
   Array<float> distance = zeros<float>(e.device, 1);
@@ -327,7 +327,7 @@ TEST_P(RecordedReach, RefitsOfMeshesThatWereMadeLaterComeBeforeTheSubmission) {
 }
 
 TEST_P(RecordedReach, MeshesAreStaleBehindASubmissionThatWritesTheirIndices) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const MeshData data = shapes::icosphere(1, 1);
   const Array<vec3> points(e.device, data.points);
@@ -369,7 +369,7 @@ TEST_P(RecordedReach, MeshesAreStaleBehindASubmissionThatWritesTheirIndices) {
 }
 
 TEST_P(RecordedReach, MemoryBehindElementsIsKeptUntilTheSubmissionHasRun) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> a = full<float>(e.device, kSize, 1), b = full<float>(e.device, kSize, 10);
   Array<Holder> items(e.device, {Holder{a}});
@@ -388,7 +388,7 @@ TEST_P(RecordedReach, MemoryBehindElementsIsKeptUntilTheSubmissionHasRun) {
 }
 
 TEST_P(RecordedReach, MemoryBehindHandlesIsKeptUntilTheSubmissionHasRun) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const TimelineSemaphore ends(e.device);
   Array<std::uint64_t> id = zeros<std::uint64_t>(e.device, 1);
@@ -416,7 +416,7 @@ TEST_P(RecordedReach, MemoryBehindHandlesIsKeptUntilTheSubmissionHasRun) {
 
 // At its end such memory asks all streams that worked on it, that of the recordings among them.
 TEST_P(RecordedReach, MemoryOfOthersIsKeptAndGivenBack) {
-  if (on_reference() || !device().wraps_host()) GTEST_SKIP();
+  if (on_host() || !device().wraps_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   std::vector<float> memory(1024, 10.f);
   Array<float> a = full<float>(e.device, kSize, 1);

@@ -37,7 +37,7 @@ auto slow = kernel("slow", [](Arr<const float> x, Arr<float> y) {
 WATCHED_TEST(Recorded);
 
 TEST_P(Recorded, WorkRunsWhereTheCommandBufferIsSubmitted) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = full<float>(e.device, 1000, 1), y = zeros<float>(e.device, 1000);
   const VkCommandBuffer commands = e.renderer.begin();
@@ -63,7 +63,7 @@ TEST_P(Recorded, WorkRunsWhereTheCommandBufferIsSubmitted) {
 
 // Two frames are in flight at all times.
 TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 1);
   const VkSemaphore timelines[] = {e.renderer.make_timeline(), e.renderer.make_timeline()};
@@ -95,7 +95,7 @@ TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
 
 // A recording that has ended may go together with its semaphore, while another thread waits for the whole device.
 TEST_P(Recorded, WhoWaitsForTheDeviceLeavesRecordingsThatHaveEnded) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Renderer& r = e.renderer;
   Array<float> x = zeros<float>(e.device, 1), y = zeros<float>(e.device, 1);
@@ -125,7 +125,7 @@ TEST_P(Recorded, WhoWaitsForTheDeviceLeavesRecordingsThatHaveEnded) {
 }
 
 TEST_P(Recorded, ReadingWaitsForTheSubmission) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1), z = zeros<float>(e.device, 1);
   const VkSemaphore timeline = e.renderer.make_timeline();
@@ -146,7 +146,7 @@ TEST_P(Recorded, ReadingWaitsForTheSubmission) {
 }
 
 TEST_P(Recorded, RunsAfterWhatStreamsWereGivenBefore) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1);
   const Stream stream = e.device.create_stream();
@@ -160,7 +160,7 @@ TEST_P(Recorded, RunsAfterWhatStreamsWereGivenBefore) {
 }
 
 TEST_P(Recorded, CommandBuffersAreSubmittedAgain) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 100);
   const VkCommandBuffer commands = e.renderer.begin();
@@ -179,7 +179,7 @@ TEST_P(Recorded, CommandBuffersAreSubmittedAgain) {
 // Both submissions are ended by hand, so that the order of events is this: a reader waits for the first; the second is
 // announced; the first ends; the reader forgets the one that it has waited for, and no more than that.
 TEST_P(Recorded, AReaderHoldsUpNobodyAndForgetsNoLaterSubmission) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const TimelineSemaphore ends(e.device);
   Array<float> x = zeros<float>(e.device, 100);
@@ -218,7 +218,7 @@ TEST_P(Recorded, AReaderHoldsUpNobodyAndForgetsNoLaterSubmission) {
 }
 
 TEST_P(Recorded, TapesAreToldOfWhatChanges) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   auto square = kernel("square", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[tid()] * x[tid()]; });
   Array<float> x = full<float>(e.device, 1, 3).requires_grad(), y = zeros<float>(e.device, 1);
@@ -237,7 +237,7 @@ TEST_P(Recorded, TapesAreToldOfWhatChanges) {
 }
 
 TEST_P(Recorded, FramesReplaceTheirRecordings) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 100);
   const VkSemaphore timeline = e.renderer.make_timeline();
@@ -256,7 +256,7 @@ TEST_P(Recorded, FramesReplaceTheirRecordings) {
 
 // Recordings can do what graphs can: arguments that do not fit push constants, algorithms that allocate, conditions.
 TEST_P(Recorded, TakesAllThatGraphsTake) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   std::vector<Array<float>> x;
   for (int k = 0; k < 12; ++k) x.push_back(full<float>(e.device, 8, float(k)));
@@ -286,9 +286,9 @@ TEST_P(Recorded, TakesAllThatGraphsTake) {
 
 TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
   const auto nothing = [] {};
-  if (on_reference())
+  if (on_host())
     return expect_contains(error_of([&] { (void)device().stream().record_into(nullptr, nothing); }),
-                           "record_into() on reference");
+                           "record_into() on " + device().name());
   expect_contains(error_of([&] { (void)device().stream().record_into(nullptr, nothing); }), "not adopted");
   Embedded e(on_gpu());
   Stream stream = e.device.stream();
@@ -316,7 +316,7 @@ TEST_P(Recorded, RefusesWhatCannotBeRecorded) {
 }
 
 TEST_P(Recorded, ALaunchThatIsRefusedForARecordingChangesNoMesh) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const MeshData data = shapes::icosphere(1, 1);
   Array<int> indices(e.device, data.indices);
@@ -337,7 +337,7 @@ TEST_P(Recorded, ALaunchThatIsRefusedForARecordingChangesNoMesh) {
 }
 
 TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = full<float>(e.device, 10, 1), y = full<float>(e.device, 10, 1);
   const VkCommandBuffer commands = e.renderer.begin();
@@ -368,7 +368,7 @@ TEST_P(Recorded, NothingComesBetweenARecordingAndItsSubmission) {
 }
 
 TEST_P(Recorded, DetachEndsRecordings) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = full<float>(e.device, 1, 1), y = zeros<float>(e.device, 1);
   const VkCommandBuffer commands = e.renderer.begin();
@@ -384,7 +384,7 @@ TEST_P(Recorded, DetachEndsRecordings) {
 }
 
 TEST_P(Recorded, NothingIsRecordedOnADetachedDevice) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   for (const bool launches : {false, true}) {
     Embedded e(on_gpu());
     Array<float> x = full<float>(e.device, 1, 1);
@@ -403,9 +403,9 @@ TEST_P(Recorded, NothingIsRecordedOnADetachedDevice) {
 
 TEST_P(Recorded, StreamsWaitForSemaphores) {
   const VkSemaphore none{};
-  if (on_reference()) {
-    expect_contains(error_of([&] { device().stream().wait(none, 1); }), "wait() on reference");
-    expect_contains(error_of([&] { device().stream().signal(none, 1); }), "signal() on reference");
+  if (on_host()) {
+    expect_contains(error_of([&] { device().stream().wait(none, 1); }), "wait() on " + device().name());
+    expect_contains(error_of([&] { device().stream().signal(none, 1); }), "signal() on " + device().name());
     return;
   }
   expect_contains(error_of([&] { device().stream().wait(none, 1); }), "null semaphore");
@@ -436,7 +436,7 @@ TEST_P(Recorded, StreamsWaitForSemaphores) {
 }
 
 TEST_P(Recorded, ValuesOfASemaphoreDoNotGoBackwards) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   const Stream stream = e.device.stream();
   const VkSemaphore semaphore = e.renderer.make_timeline(10), go = e.renderer.make_timeline();
@@ -455,7 +455,7 @@ TEST_P(Recorded, ValuesOfASemaphoreDoNotGoBackwards) {
 }
 
 TEST_P(Recorded, ValuesThatASubmissionIsToldDoNotGoBackwards) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu());
   Array<float> x = zeros<float>(e.device, 1), y = zeros<float>(e.device, 1);
   const VkSemaphore semaphore = e.renderer.make_timeline();

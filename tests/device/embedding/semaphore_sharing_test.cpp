@@ -55,7 +55,7 @@ struct Plain {
 
 // Without shared semaphores, all later tests would be skipped.
 TEST_P(SemaphoreSharing, EveryAdapterHasSharedSemaphores) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   std::uint32_t version = 0;
   Embedded e(on_gpu(), true);
   vkEnumerateInstanceVersion(&version);
@@ -66,7 +66,7 @@ TEST_P(SemaphoreSharing, EveryAdapterHasSharedSemaphores) {
 }
 
 TEST_P(SemaphoreSharing, StreamsOfTwoDevicesTakeTurns) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(a.renderer) || !a.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) GTEST_SKIP();
   constexpr std::uint32_t kCount = 1000, kTurns = 20;
@@ -102,7 +102,7 @@ TEST_P(SemaphoreSharing, StreamsOfTwoDevicesTakeTurns) {
 }
 
 TEST_P(SemaphoreSharing, HostsWaitSignalAndReadOnBothSides) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(a.renderer)) GTEST_SKIP();
   const TimelineSemaphore here(a.device, 2, true), there(b.device, here.share());
@@ -136,7 +136,7 @@ TEST_P(SemaphoreSharing, HostsWaitSignalAndReadOnBothSides) {
 }
 
 TEST_P(SemaphoreSharing, ValuesThatDoNotGrowAreRefused) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(a.renderer)) GTEST_SKIP();
   const TimelineSemaphore here(a.device, 0, true), there(b.device, here.share());
@@ -162,7 +162,7 @@ TEST_P(SemaphoreSharing, ValuesThatDoNotGrowAreRefused) {
 }
 
 TEST_P(SemaphoreSharing, DescriptorsOfSomethingElseAreRefused) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(a.renderer)) GTEST_SKIP();
   const TimelineSemaphore here(a.device, 1, true);
@@ -201,7 +201,7 @@ TEST_P(SemaphoreSharing, DescriptorsOfSomethingElseAreRefused) {
 }
 
 TEST_P(SemaphoreSharing, WhatIsSharedOutlivesWhoMadeIt) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   std::optional<Embedded> a(std::in_place, on_gpu(), true);
   Embedded b(on_gpu(), true), c(on_gpu(), true);
   if (!shares(b.renderer)) GTEST_SKIP();
@@ -228,7 +228,7 @@ TEST_P(SemaphoreSharing, WhatIsSharedOutlivesWhoMadeIt) {
 }
 
 TEST_P(SemaphoreSharing, ADescriptorKeepsWhatItStandsFor) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(b.renderer)) GTEST_SKIP();
   FileDescriptor fd;
@@ -248,7 +248,7 @@ TEST_P(SemaphoreSharing, ADescriptorKeepsWhatItStandsFor) {
 }
 
 TEST_P(SemaphoreSharing, ADetachedDeviceTakesAndGivesNone) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(b.renderer)) GTEST_SKIP();
   const std::string gone = "was detached";
@@ -269,7 +269,7 @@ TEST_P(SemaphoreSharing, ADetachedDeviceTakesAndGivesNone) {
 }
 
 TEST_P(SemaphoreSharing, APlainRendererGivesItsSemaphore) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Plain plain(on_gpu());
   Embedded e(on_gpu(), true);
   Renderer& r = *plain.renderer;
@@ -293,7 +293,7 @@ TEST_P(SemaphoreSharing, APlainRendererGivesItsSemaphore) {
 }
 
 TEST_P(SemaphoreSharing, APlainRendererTakesASemaphore) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Plain plain(on_gpu());
   Embedded e(on_gpu(), true);
   Renderer& r = *plain.renderer;
@@ -313,7 +313,7 @@ TEST_P(SemaphoreSharing, APlainRendererTakesASemaphore) {
 }
 
 TEST_P(SemaphoreSharing, ARecordingEndsWithASharedSemaphore) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded a(on_gpu(), true), b(on_gpu(), true);
   if (!shares(b.renderer)) GTEST_SKIP();
   const TimelineSemaphore here(a.device, 0, true), there(b.device, here.share());
@@ -335,7 +335,7 @@ TEST_P(SemaphoreSharing, ARecordingEndsWithASharedSemaphore) {
 // There the layer may be above the validation layer, which waits long if it does not know of signals by other threads;
 // so validation is off.
 TEST_P(SemaphoreSharing, WeftsOwnDevicesShareSemaphores) {
-  if (on_reference()) GTEST_SKIP();
+  if (on_host()) GTEST_SKIP();
   Embedded e(on_gpu(), true);
   if (!shares(e.renderer)) GTEST_SKIP();
   const auto validation = platform::environment("WEFT_VALIDATION");

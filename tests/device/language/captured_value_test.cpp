@@ -114,11 +114,11 @@ void loops(const Arr<int>& x, int depth) {
 }
 
 TEST_P(CapturedValues, may_change_after_a_launch_that_could_not_be_compiled) {
-  // No Vulkan device takes as many nested loops; the interpreter does.
+  // No Vulkan device takes as many nested loops; devices on the host do.
   int depth = 100;
   const auto deep = kernel("deep", [&](Arr<int> x) { loops(x, depth); });
   const Array<int> x = zeros<int>(device(), 1);
-  if (!on_reference()) {
+  if (!on_host()) {
     expect_contains(error_of([&] { launch(deep, 1, x); }), "loops are nested 100 deep");
     depth = 3;
   }

@@ -68,7 +68,7 @@ TEST_P(Streams, are_ordered_by_the_arrays_that_they_share) {
 }
 
 TEST_P(Streams, are_not_waited_for_on_the_host) {
-  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  if (on_host()) GTEST_SKIP() << "it runs at once";
   const int n = 1 << 14;
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
   const Stream a = device().create_stream(), b = device().create_stream();
@@ -98,7 +98,7 @@ TEST_P(Streams, have_values_of_the_host_after_what_others_read) {
 }
 
 TEST_P(Streams, take_many_values_of_the_host_while_others_work) {
-  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  if (on_host()) GTEST_SKIP() << "it runs at once";
   const int n = 1 << 14;
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), 25 << 20);  // 100 MB: more than is in flight
   const std::vector<float> values(std::size_t(y.size()), 3);
@@ -149,9 +149,9 @@ TEST_P(Streams, wait_no_longer_than_they_are_told_to) {
   const int n = on_reference() ? 16 : 4096;
   Array<float> x = zeros<float>(device(), n);
   Stream stream = device().create_stream();
-  for (int k = 0; k < 4; ++k) launch(stream, slow, n, x, on_reference() ? 10 : 100000);
+  for (int k = 0; k < 4; ++k) launch(stream, slow, n, x, on_host() ? 10 : 100000);
   const Event end = stream.record();
-  if (!on_reference()) {
+  if (!on_host()) {
     EXPECT_FALSE(end.wait_for(0));
     EXPECT_FALSE(end.wait_for(1e-5));
     EXPECT_FALSE(end.done());
@@ -211,7 +211,7 @@ TEST_P(Streams, of_a_scope_get_the_work_that_names_none) {
       {"values of the host",
        [&] {
          launch(busy, slow, many, z,
-                on_reference()           ? 10
+                on_host()                ? 10
                 : device().is_software() ? 20000
                                          : 2000000);  // if it were idle, the host might write at once, without a stream
          z.assign(std::vector<float>(many, 5));
@@ -355,7 +355,7 @@ TEST_P(Streams, of_threads_that_write_one_array_are_all_waited_for) {
 }
 
 TEST_P(Streams, of_high_priority_start_their_work_at_once) {
-  if (on_reference()) GTEST_SKIP() << "it runs at once";
+  if (on_host()) GTEST_SKIP() << "it runs at once";
   const int n = 64;
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
   Stream normal = device().create_stream(), high = device().create_stream(StreamPriority::high);
@@ -382,7 +382,7 @@ TEST_P(Streams, of_high_priority_start_their_work_at_once) {
 }
 
 TEST_P(Streams, put_barriers_where_they_are_told_to) {
-  if (on_reference()) GTEST_SKIP() << "it has no barriers";
+  if (on_host()) GTEST_SKIP() << "it has no barriers";
   const int n = 64;
   const NoBudget no_budget(device());  // it measures some launches, which then stand between barriers of their own
   Array<float> x = zeros<float>(device(), n), y = zeros<float>(device(), n);
@@ -419,7 +419,7 @@ TEST_P(Streams, put_barriers_where_they_are_told_to) {
 
 // The thread that gives a batch to the queue also does the driver's part of its launches, even if some are measured.
 TEST_P(Streams, keep_launches_that_are_measured) {
-  if (on_reference()) GTEST_SKIP() << "it runs launches at once";
+  if (on_host()) GTEST_SKIP() << "it runs launches at once";
   const int n = 64;
   Array<float> x = zeros<float>(device(), n);
   Stream stream = device().create_stream();

@@ -30,7 +30,7 @@ class Waiting : public weft::test::WatchedTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (IsSkipped()) return;
-    if (on_reference()) GTEST_SKIP() << "no semaphores there";
+    if (on_host()) GTEST_SKIP() << "no semaphores there";
   }
   /// Runs `waits` in another thread until `signal` has been called; runs `meanwhile` when that thread is waiting.
   static void beside(const std::function<void()>& waits, const std::function<void()>& meanwhile) {
