@@ -49,7 +49,7 @@ W true_value(ir::Op op, W x, W y) {
 /// The limit of docs/semantics.md for float64, that of frontend/real/real32.h for float32; half an ulp more, and
 /// another half for the reference, if the host's wider type is none.
 template <class T>
-constexpr double kUlps = (std::is_same_v<T, float> ? 1.6 : 2.5) +
+constexpr double kUlps = (std::is_same_v<T, float> ? 1.7 : 2.5) +
                          (std::numeric_limits<Wider<T>>::digits > std::numeric_limits<T>::digits ? 0 : 1);
 
 /// The distance in units of the last place of the true value; infinite for a wrong sign of a zero, NaN or infinity. An

@@ -124,7 +124,7 @@ TEST_F(LlvmReal, pow_and_atan2_are_within_their_limits) {
 }
 
 TEST_F(LlvmReal, functions_of_every_float32_are_within_their_limits) {
-  if (!std::getenv("WEFT_FULL_TESTS")) GTEST_SKIP() << "takes twenty minutes: WEFT_FULL_TESTS=1 runs it";
+  if (!std::getenv("WEFT_FULL_TESTS")) GTEST_SKIP() << "takes half an hour: WEFT_FULL_TESTS=1 runs it";
   const std::size_t size = 1 << 16;
   std::vector<float> x(size), y(size);
   for (Op op : test::kFunctions) {
