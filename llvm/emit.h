@@ -29,9 +29,8 @@ struct Code {
 
 /// Emits a kernel as it was traced; any form is accepted.
 /// Errors: Error(unsupported), with the line, for what this backend lacks.
-/// \param by_rows  whether vectors may lie in rows of the launch (Split::rows); otherwise threads of several rows share
-/// a
-///                 vector, as they should where rows are not much longer than vectors
+/// \param by_rows  whether vectors may lie in rows of the launch (Split::rows); else threads of several rows share one,
+///                 which is better where rows are short
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows = true);
 
 }  // namespace weft::llvm

@@ -23,13 +23,14 @@ using ir::Op;
 using ir::Type;
 
 namespace {
-/// The most instructions of a kernel that is written twice.
-constexpr std::size_t kTwoBodies = 64;
+/// The most instructions of a kernel that is written twice, those that only name results and parameters apart.
+constexpr std::size_t kTwoBodies = 800;
 }  // namespace
 
 Emitter::Tail Emitter::tail() const {
   std::size_t size = 0;
-  for (const ir::Region& region : kernel_.regions) size += region.insts.size();
+  for (const ir::Region& region : kernel_.regions)
+    for (Id id : region.insts) size += kernel_[id].op != Op::result && kernel_[id].op != Op::param ? 1 : 0;
   return size <= kTwoBodies ? Tail::apart : Tail::masked;
 }
 

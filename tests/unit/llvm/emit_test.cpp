@@ -127,7 +127,7 @@ TEST(LlvmEmit, LargeKernelsAreWrittenOnce) {
     }));
   };
   EXPECT_EQ(count(sum_of(10), "fmul <8 x float>"), 20);
-  EXPECT_EQ(count(sum_of(100), "fmul <8 x float>"), 100);
+  EXPECT_EQ(count(sum_of(500), "fmul <8 x float>"), 500);
 }
 
 TEST(LlvmEmit, PrivateArraysHaveARowOfLanes) {
