@@ -59,7 +59,7 @@ std::vector<R> on_device(const Device& device, const std::vector<Point<N, T>>& a
 }
 
 template <class R, int N, class T, class F>
-std::vector<R> on_host(const std::vector<Point<N, T>>& at, F f) {
+std::vector<R> by_host(const std::vector<Point<N, T>>& at, F f) {
   std::vector<R> out;
   for (const Point<N, T>& p : at) out.push_back(f(9u, p));
   return out;
@@ -84,15 +84,15 @@ TEST_P(Noise, devices_and_host_compute_the_same_bits) {
       constexpr int N = n;
       const auto at = points<N, T>(500, N);
       auto plain = [](const auto& seed, const auto& p) { return noise(seed, p); };
-      EXPECT_EQ((on_device<T, N, T>(device(), at, plain)), (on_host<T, N, T>(at, plain))) << N;
+      EXPECT_EQ((on_device<T, N, T>(device(), at, plain)), (by_host<T, N, T>(at, plain))) << N;
       auto repeated = [](const auto& seed, const auto& p) { return periodic<N>(seed, p, 3); };
-      EXPECT_EQ((on_device<T, N, T>(device(), at, repeated)), (on_host<T, N, T>(at, repeated))) << N;
+      EXPECT_EQ((on_device<T, N, T>(device(), at, repeated)), (by_host<T, N, T>(at, repeated))) << N;
       if constexpr (N > 1) {
         using R = vec<N == 2 ? 2 : 3, T>;
         auto curl = [](const auto& seed, const auto& p) { return curlnoise(seed, p); };
-        EXPECT_EQ((on_device<R, N, T>(device(), at, curl)), (on_host<R, N, T>(at, curl))) << N;
+        EXPECT_EQ((on_device<R, N, T>(device(), at, curl)), (by_host<R, N, T>(at, curl))) << N;
         auto several = [](const auto& seed, const auto& p) { return curlnoise(seed, p, 4, 1.75, 0.625); };
-        EXPECT_EQ((on_device<R, N, T>(device(), at, several)), (on_host<R, N, T>(at, several))) << N;
+        EXPECT_EQ((on_device<R, N, T>(device(), at, several)), (by_host<R, N, T>(at, several))) << N;
       }
     });
   };

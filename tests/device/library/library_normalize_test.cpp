@@ -48,7 +48,7 @@ long double exact_length(const vec3d& v) {
 }
 
 template <class T, class F>
-std::vector<vec<3, T>> on_host(const F& f, const std::vector<vec<3, T>>& v) {
+std::vector<vec<3, T>> by_host(const F& f, const std::vector<vec<3, T>>& v) {
   std::vector<vec<3, T>> out;
   for (const auto& x : v) out.push_back(f(x));
   return out;
@@ -57,7 +57,7 @@ std::vector<vec<3, T>> on_host(const F& f, const std::vector<vec<3, T>>& v) {
 /// \param ulps  the most by which a component may be off, in ulps of 1
 template <class T, class F>
 void expect_unit(const Device& device, const std::vector<vec<3, T>>& v, const F& f, double ulps, const char* what) {
-  for (const auto& got : {on_host(f, v), on_device(device, f, v)}) {
+  for (const auto& got : {by_host(f, v), on_device(device, f, v)}) {
     double worst = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
       const vec3d from(v[i]);
@@ -119,7 +119,7 @@ TEST_P(Normalize, a_nan_makes_all_nan_and_what_is_beyond_the_range_counts_as_zer
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   const std::vector<vec3> v{{nan, 0, 1},  {0, 0, nan},       {nan, nan, nan}, {0, 0, 0},
                             {-0.f, 0, 0}, {1e30f, 0, 1e30f}, {1e-30f, 0, 0}};
-  for (const auto& got : {on_host(unit, v), on_device(device(), unit, v)}) {
+  for (const auto& got : {by_host(unit, v), on_device(device(), unit, v)}) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(all_nan(got[i])) << i;
     for (std::size_t i = 3; i < v.size(); ++i) EXPECT_EQ(got[i], vec3()) << i;
   }
