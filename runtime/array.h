@@ -287,8 +287,7 @@ class Array : public ArrayBase {
                       std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
     const std::span<std::byte> bytes = std::as_writable_bytes(memory);
-    detail::called_from(sizes.loc,
-                        [&] { a.create_around(device, sizes, N, bytes, alignof(T), std::move(owner)); });
+    detail::called_from(sizes.loc, [&] { a.create_around(device, sizes, N, bytes, alignof(T), std::move(owner)); });
     return a;
   }
   /// See weft::wrap_buffer().

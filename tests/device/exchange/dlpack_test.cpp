@@ -279,7 +279,8 @@ TEST_P(Dlpack, RefusesTensorsByName) {
   refused("larger than any memory", as_it_is, {1ll << 40, 1ll << 40});
   refused("larger than any memory", as_it_is, {4, 4}, {1ll << 62, 1});
   for (const int off : {1, 2, 3})
-    refused("with the byte_offset of " + std::to_string(off) + " is not aligned", [off](auto& m) { m.dl_tensor.byte_offset = std::uint64_t(off); });
+    refused("with the byte_offset of " + std::to_string(off) + " is not aligned",
+            [off](auto& m) { m.dl_tensor.byte_offset = std::uint64_t(off); });
   refused("reach beyond all memory", [](auto& m) { m.dl_tensor.byte_offset = ~0ull - 3; });
   refused("its shape is null", [](auto& m) { m.dl_tensor.shape = nullptr; });
   refused("its data is null", [](auto& m) { m.dl_tensor.data = nullptr; });

@@ -18,8 +18,8 @@ using weft::test::run_child;
 
 namespace {
 
-// Both have the same line, which messages name.
-const auto touch = kernel("touch", [](Arr<int> x) { x[tid()] += 1; }); constexpr int kLine = __LINE__;
+constexpr int kLine = __LINE__ + 1;  // which messages name
+const auto touch = kernel("touch", [](Arr<int> x) { x[tid()] += 1; });
 
 // Addresses to which nothing can be written, and of which nothing can be read.
 std::span<int> nothing() {
@@ -36,7 +36,8 @@ int touch_nothing(const std::vector<std::string>& arguments) {
   launch(touch, 1000, good);
   std::printf("good is %d\n", good.at(999));
   const std::span<int> memory = nothing();
-  std::printf("memory is at 0x%llx\n", static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(memory.data())));
+  std::printf("memory is at 0x%llx\n",
+              static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(memory.data())));
   std::fflush(stdout);
   if (arguments[0] == "host") {
     *const_cast<volatile int*>(memory.data()) = 1;

@@ -316,8 +316,8 @@ TEST(NativeLibrary, TheOneThatIsNamedIsTaken) {
               "the library that WEFT_LLVM names, libm.so.6, cannot be taken: it is no library of LLVM");
   }
 #ifdef WEFT_LLVM_OLD
-  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_OLD),
-            "the library that WEFT_LLVM names, " WEFT_LLVM_OLD ", cannot be taken: it is too old: version 15 is needed");
+  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_OLD), "the library that WEFT_LLVM names, " WEFT_LLVM_OLD
+                                                 ", cannot be taken: it is too old: version 15 is needed");
   EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_PART),
             "the library that WEFT_LLVM names, " WEFT_LLVM_PART ", cannot be taken: it lacks LLVMGetHostCPUFeatures");
 #endif
