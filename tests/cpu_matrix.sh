@@ -30,6 +30,10 @@ if [[ -z "$programs" ]]; then
     cmake --build --preset dev --target unit_tests device_tests random_tests || exit 1
 fi
 
+for program in unit_tests device_tests random_tests; do
+  [[ -x "$programs/$program" ]] || { echo "cpu_matrix.sh: there is no $programs/$program" >&2 && exit 2; }
+done
+
 unit='*Llvm*:Native*:Pool*:CodeCache*'
 if ((full)); then
   device='*/native' random='*/native'
@@ -103,7 +107,7 @@ varies() {
     runs random_tests "$random"
   fi
   line "$name" "$here_passed" "$here_failed" "$here_skipped" $((SECONDS - start)) "$remark"
-  ((here_failed == 0)) || sed -n 's/^\(\[  FAILED  \] [^0-9 ][^ ]*\).*/  \1/p' "$folder"/*_tests.txt | sort -u
+  ((here_failed == 0)) || sed -n 's/^\(\[  FAILED  \] [^0-9 ][^ ]*\).*/  \1/p' "$folder"/*_tests.txt 2>/dev/null | sort -u
   passed=$((passed + here_passed)) failed=$((failed + here_failed)) skipped=$((skipped + here_skipped))
   rm -rf "$folder/cache"
 }
