@@ -39,12 +39,12 @@ if ((full)); then
   device='*/native' random='*/native'
 else
   device=''
-  for suite in Operations ControlFlow NormalForm Function Types Elements Structs StructArrays PrivateArray Atomics \
-    SharedMemory Subgroups Fence Programs Float64Functions DebugMode Report Views Indexed AlgorithmsSum AlgorithmsScan; do
+  for suite in Operations ControlFlow NormalForm Function Elements StructArrays PrivateArray Atomics SharedMemory \
+    Subgroups Fence Programs DebugMode Report; do
     device+="On/$suite.*/native:"
   done
   random='*RandomPrograms*/native'
-  export WEFT_RANDOM_PROGRAMS="${WEFT_RANDOM_PROGRAMS:-50}"
+  export WEFT_RANDOM_PROGRAMS="${WEFT_RANDOM_PROGRAMS:-30}"
 fi
 # What the caller has set would vary, too.
 unset WEFT_LLVM WEFT_CPU_LANES WEFT_CPU_LEVEL WEFT_THREADS WEFT_CATCH_FAULTS WEFT_CACHE WEFT_DEVICE
