@@ -30,8 +30,8 @@ weft: this system has no apt, so please install by its own means:
   Vulkan loader and headers 1.3, volk, Vulkan validation layers, SPIRV-Headers, SPIRV-Tools, SPIRV-Cross, glslang
   fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, DLPack, GoogleTest, Google Benchmark
   GLFW for windows
-  a Vulkan driver: the GPU's own, or Mesa's lavapipe
   LLVM's library (libLLVM), version 15 on, for the device "cpu"
+  a Vulkan driver: the GPU's own; Mesa's lavapipe for the tests
 TEXT
     } >&2
     exit 1
@@ -128,6 +128,7 @@ llvm=""
 for package in "${llvm_packages[@]}"; do
   [[ -z "$(installed_version "$package")" ]] || llvm="$package"
 done
+if [[ -z "$llvm" ]] && ! apt-cache show "${llvm_packages[@]}" >/dev/null 2>&1; then update_lists || true; fi
 for package in libllvm19 libllvm15 "${llvm_packages[@]}"; do
   [[ -z "$llvm" ]] || break
   apt-cache show "$package" >/dev/null 2>&1 || continue

@@ -145,8 +145,9 @@ class ArrayBase {
   /// \param holds_arrays  elements may, by their type
   void create(const Device& device, const Extent& extent, int ndim, bool holds_arrays = false);
   /// The caller's memory, without a copy; kept by `owner`, or by the caller.
-  void create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
-                     std::shared_ptr<void> owner);
+  /// \param align  of an element: its address is a multiple of this
+  void create_around(const Device& device, const Extent& extent, int ndim, std::span<std::byte> memory,
+                     std::size_t align, std::shared_ptr<void> owner);
   /// Stands on a buffer of the caller, without a copy.
   void create_around(const Device& device, const Extent& extent, int ndim, const VulkanBuffer& buffer,
                      std::shared_ptr<void> owner);
@@ -285,8 +286,8 @@ class Array : public ArrayBase {
   static Array around(const Device& device, const detail::Sizes<N>& sizes, std::span<T> memory,
                       std::shared_ptr<void> owner = {}) requires(!kHoldsArrays) {
     Array a;
-    detail::called_from(sizes.loc,
-                        [&] { a.create_around(device, sizes, N, memory.data(), memory.size(), std::move(owner)); });
+    const std::span<std::byte> bytes = std::as_writable_bytes(memory);
+    detail::called_from(sizes.loc, [&] { a.create_around(device, sizes, N, bytes, alignof(T), std::move(owner)); });
     return a;
   }
   /// See weft::wrap_buffer().

@@ -118,9 +118,9 @@ Array<T> from_flat(const Device& device, const R& scalars, Loc loc = Loc::here()
 /// std::move(vector)) keeps the vector itself, so that nothing can dangle.
 ///
 /// The host may read the elements after wait() or through host_span(), and write them through host_span(). The memory
-/// must begin at a multiple of 4 bytes and have a multiple of 4, except on the native device ("cpu"); on Vulkan the
-/// device sees the whole pages that it lies in.
-/// Errors: Error(unsupported) on a device that cannot use the host's memory (Device::wraps_host()), or not this memory;
+/// must be aligned to its elements, as C++ has it. Except on the native device ("cpu"), it must also begin at a
+/// multiple of 4 bytes and have a multiple of 4; on Vulkan the device sees the whole pages that it lies in. Errors:
+/// Error(unsupported) on a device that cannot use the host's memory (Device::wraps_host()), or not this memory;
 /// Error(invalid_argument) for memory that is badly aligned, or part of which is wrapped on this device already.
 template <detail::HostSequence R>
 requires(std::is_lvalue_reference_v<R> ||

@@ -184,7 +184,7 @@ Instance::Instance(bool validation) : process_(platform::process_id()) {
   create.ppEnabledLayerNames = layers.data();
   const VkResult result = vkCreateInstance(&create, nullptr, &handle_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-    throw Error(ErrorKind::no_device, "there is no Vulkan driver on this machine (Mesa's lavapipe runs on any CPU)");
+    throw Error(ErrorKind::no_device, "there is no Vulkan driver on this machine (\"cpu\" needs none)");
   if (result != VK_SUCCESS)
     throw Error(ErrorKind::no_device, fmt::format("Vulkan does not start: {}", to_string(result)));
   if (!handle_) throw Error(ErrorKind::no_device, "Vulkan does not start: vkCreateInstance succeeds and makes nothing");

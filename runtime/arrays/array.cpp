@@ -95,13 +95,17 @@ void ArrayBase::create(const Device& device, const Extent& extent, int ndim, boo
   address_ = storage_->allocation.address;
 }
 
-void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, void* data, std::uint64_t count,
-                              std::shared_ptr<void> owner) {
+void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, std::span<std::byte> memory,
+                              std::size_t align, std::shared_ptr<void> owner) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
-  if (count * element_bytes_ != bytes) detail::length_mismatch(count, std::int64_t(bytes / element_bytes_));
+  if (memory.size() != bytes)
+    detail::length_mismatch(memory.size() / element_bytes_, std::int64_t(bytes / element_bytes_));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  if (begin % align)
+    invalid("memory at address {:#x} is wrapped, and elements of its type lie at multiples of {} bytes", begin, align);
   shape_ = extent.n;
   stride_ = tight_strides(shape_, ndim, element_bytes_);
-  storage_ = detail::wrap(device.state(), static_cast<std::byte*>(data), bytes, std::move(owner));
+  storage_ = detail::wrap(device.state(), memory.data(), bytes, std::move(owner));
   address_ = storage_->allocation.address;
 }
 

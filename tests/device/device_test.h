@@ -7,8 +7,9 @@
 
 namespace weft::test {
 
-/// A test that runs once per device. "reference" and "vulkan" (the software device) are required: without one of them
-/// the test fails. "gpu" is skipped, and counted as skipped, if there is none.
+/// A test that runs once per device. "reference", "native" ("cpu", which is to be no other device's name here) and
+/// "vulkan" (the software device) are required: without one of them the test fails. "gpu" is skipped, and counted as
+/// skipped, if there is none, and so is "native" on Windows.
 class DeviceTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;

@@ -31,6 +31,11 @@ void DeviceTest::SetUp() {
   if (name.empty()) GTEST_SKIP() << "there is no GPU here";
   std::shared_ptr<Device>& known = open_devices()[name];
   if (!known) known = std::make_shared<Device>(name);
+#ifdef _WIN32
+  if (GetParam() == "native" && known->name() != "cpu") GTEST_SKIP() << "there is no LLVM here";
+#endif
+  ASSERT_TRUE(GetParam() != "native" || known->name() == "cpu")
+      << "\"cpu\" is " << known->name() << ": a line on the error output says why";
   device_ = known;
 }
 

@@ -30,6 +30,23 @@ accepts "a mesh as small as numbers go" --mesh tiny.obj
 mesh "mtllib missing.mtl\r\n${tetrahedron}usemtl none\r\nf 1/1/1 3//2 2\r\n" dos.obj
 accepts "line ends of another system, a missing material" --mesh dos.obj
 
+# A folder without drivers stands in for a machine without Vulkan.
+without_vulkan=(env -u WEFT_DEVICE VK_DRIVER_FILES=/nowhere/driver.json VK_ICD_FILENAMES=/nowhere/driver.json)
+runs_on() {
+  local name="$1" device="$2" code=0
+  shift 2
+  rm -rf pictures
+  "$@" "$program" "${small[@]:2}" --mesh good.obj > log 2>&1 || code=$?
+  [[ "$code" == 0 && -s pictures/drop.png ]] || { fail "$name: exit code $code, or no picture"; return; }
+  grep -q "^device    $device (" log || { fail "$name: another device than $device"; return; }
+  echo "ok: $name"
+}
+runs_on "machine code without Vulkan" cpu "${without_vulkan[@]}"
+runs_on "the interpreter with neither Vulkan nor LLVM" reference "${without_vulkan[@]}" WEFT_LLVM=/nowhere/libLLVM.so
+grep -q '^weft: device "cpu" is the interpreter, which is slower: .*/nowhere/libLLVM.so' log ||
+  fail "nothing says why it is the interpreter"
+[[ "$(grep -c '^weft: ' log)" == 1 ]] || fail "it is said more than once"
+
 refuses "a file that is not there" nowhere.obj "cannot be read" -- --mesh nowhere.obj
 mkdir folder.obj
 refuses "a folder" folder.obj "cannot be" -- --mesh folder.obj

@@ -4,7 +4,7 @@
 # Usage: embed_test.sh PATH_OF_EMBED, with embed_exported beside it. Uses a software Vulkan device.
 sources="$(cd "$(dirname "${BASH_SOURCE[0]}")/../../examples/embed" && pwd)"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-small=(--device cpu --drops 50 --frames 3 --substeps 2 --width 320 --height 180)
+small=(--device software --drops 50 --frames 3 --substeps 2 --width 320 --height 180)
 embed="$program"
 exported="$(dirname "$program")/embed_exported"
 
@@ -50,6 +50,8 @@ else
   echo "left out: a window (no Xvfb, or built without GLFW)"
 fi
 refuses "a window without a display" "--window" -- --window
+VK_DRIVER_FILES=/nowhere/driver.json VK_ICD_FILENAMES=/nowhere/driver.json \
+  refuses "a machine without Vulkan" "there is no Vulkan driver on this machine" --
 refuses "no drops" "--drops" -- --drops 0
 refuses "frames of another time" "--frames" -- --frames -1
 refuses "a picture without pixels" "--width" -- --width 0

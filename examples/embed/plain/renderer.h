@@ -25,7 +25,7 @@ struct PointCamera {
 };
 
 struct RendererSetup {
-  std::string device;  ///< "cpu", "gpu", or empty: a GPU if there is one
+  std::string device;  ///< "software", "gpu", or empty: a GPU if there is one
   int width = 640, height = 360;
   std::uint32_t num_points = 0;
   float radius = 0.02f;

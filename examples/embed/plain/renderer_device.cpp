@@ -41,6 +41,7 @@ void Renderer::make_instance(const RendererSetup& setup) {
   const VkResult result = vkCreateInstance(&create, nullptr, &instance_);
   if (result == VK_ERROR_LAYER_NOT_PRESENT)
     throw std::runtime_error(std::string("--validate needs the layer ") + layer);
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) throw std::runtime_error("there is no Vulkan driver on this machine");
   check(result, "vkCreateInstance");
   volkLoadInstanceOnly(instance_);
   if (!setup.validate) return;
@@ -55,8 +56,8 @@ void Renderer::make_instance(const RendererSetup& setup) {
 }
 
 void Renderer::choose_device(const std::string& wish) {
-  if (!wish.empty() && wish != "cpu" && wish != "gpu")
-    throw std::runtime_error("--device is cpu or gpu, and not " + wish);
+  if (!wish.empty() && wish != "software" && wish != "gpu")
+    throw std::runtime_error("--device is software or gpu, and not " + wish);
   std::uint32_t count = 0;
   check(vkEnumeratePhysicalDevices(instance_, &count, nullptr), "vkEnumeratePhysicalDevices");
   std::vector<VkPhysicalDevice> all(count);
@@ -68,8 +69,8 @@ void Renderer::choose_device(const std::string& wish) {
     VkPhysicalDevice& known = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ? software : gpu;
     if (!known && properties.apiVersion >= kApiVersion) known = p;
   }
-  physical_ = wish == "cpu" ? software : wish == "gpu" ? gpu : gpu ? gpu : software;
-  if (!physical_) throw std::runtime_error("there is no adapter for --device " + (wish.empty() ? "cpu" : wish));
+  physical_ = wish == "software" ? software : wish == "gpu" ? gpu : gpu ? gpu : software;
+  if (!physical_) throw std::runtime_error("there is no adapter for --device " + (wish.empty() ? "gpu" : wish));
 
   vkGetPhysicalDeviceQueueFamilyProperties(physical_, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);

@@ -82,7 +82,7 @@ double error_of(const std::vector<Point>& points, double time) {
 }  // namespace
 
 void add_options(CLI::App& app, ShowOptions& o) {
-  app.add_option("--device", o.device, "cpu or gpu; a GPU where there is one without it");
+  app.add_option("--device", o.device, "software or gpu, both of Vulkan; a GPU where there is one without it");
   app.add_option("--out", o.out, "Folder for the picture of the last frame");
   app.add_option("--drops", o.drops, "Drops in the air")->check(CLI::Range(1, 10'000'000));
   app.add_option("--frames", o.frames, "Frames of 1/60 s; 0: 120, or with a window until it is closed")

@@ -39,7 +39,8 @@ TEST_P(Sharing, MemoryGoesFromDeviceToDevice) {
   if (on_host()) {
     expect_contains(error_of([&] { shareable<float>(device(), 3); }), "shareable() on " + device().name());
     expect_contains(error_of([&] { import_memory<float>(device(), 3, {}); }), "import_memory() on " + device().name());
-    return expect_contains(error_of([&] { export_memory(zeros<float>(device(), 3)); }), "export_memory() on " + device().name());
+    return expect_contains(error_of([&] { export_memory(zeros<float>(device(), 3)); }),
+                           "export_memory() on " + device().name());
   }
   Embedded e(on_gpu());
   if (!e.renderer.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
@@ -205,7 +206,8 @@ TEST_P(Sharing, ADeviceThatWasMadeWithoutTheExtensionSaysSo) {
 
 TEST_P(Sharing, SemaphoresOfWeftsOwnOrderStreamsAndHost) {
   if (on_host())
-    return expect_contains(error_of([&] { TimelineSemaphore(device(), 0); }), "TimelineSemaphore on " + device().name());
+    return expect_contains(error_of([&] { TimelineSemaphore(device(), 0); }),
+                           "TimelineSemaphore on " + device().name());
   const Stream stream = device().create_stream();
   Array<float> x = zeros<float>(device(), 1);
   x.wait();

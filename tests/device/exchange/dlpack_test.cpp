@@ -128,6 +128,41 @@ TEST_P(Dlpack, TakesTheMemoryItself) {
   check(New::make({8}, deleted), deleted);
 }
 
+// NumPy gives arrays that begin at any element of any allocation.
+TEST_P(Dlpack, TakesMemoryOfAnyAlignment) {
+  if (!device().native().info().wraps_bytes) GTEST_SKIP() << "it begins at multiples of four bytes";
+  int deleted = 0, made = 0;
+  const auto check = [&]<class T>(T, int code, std::size_t off, std::int64_t count) {
+    DLManagedTensor* const tensor = Old::make({count}, deleted);
+    ++made;
+    DLTensor& t = tensor->dl_tensor;
+    auto* const bytes = static_cast<std::byte*>(t.data);
+    std::memset(bytes, 0x11, 256);
+    t.dtype = {std::uint8_t(code), std::uint8_t(8 * sizeof(T)), 1};
+    t.byte_offset = off;
+    const auto x = from_dlpack<T>(device(), tensor);
+    launch(kernel("set", [](Arr<T> x) { x[tid()] = T(1); }), count, x);
+    x.wait();
+    for (std::size_t k = 0; k < 256; ++k) {
+      const bool inside = k >= off && k < off + std::size_t(count) * sizeof(T);
+      ASSERT_TRUE(inside || bytes[k] == std::byte(0x11)) << off << ", " << count << ": " << k;
+    }
+    const std::vector<T> expected(std::size_t(count), T(1));
+    EXPECT_EQ(std::memcmp(bytes + off, expected.data(), expected.size() * sizeof(T)), 0);
+    // What is given on has the alignment that it came with.
+    DLManagedTensor* const given = to_dlpack_unversioned(x);
+    EXPECT_EQ(static_cast<std::byte*>(given->dl_tensor.data) + given->dl_tensor.byte_offset, bytes + off);
+    given->deleter(given);
+  };
+  for (const std::int64_t count : {1, 3, 17}) {
+    for (const std::size_t off : {0, 1, 2, 3, 7, 33}) check(std::uint8_t{}, kDLUInt, off, count);
+    for (const std::size_t off : {0, 2, 6, 34}) check(std::int16_t{}, kDLInt, off, count);
+    for (const std::size_t off : {0, 4, 12, 36}) check(float{}, kDLFloat, off, count);
+    for (const std::size_t off : {0, 8, 24, 40}) check(double{}, kDLFloat, off, count);
+  }
+  EXPECT_EQ(deleted, made);
+}
+
 TEST_P(Dlpack, TakesStridesAndOffsets) {
   if (!device().wraps_host()) GTEST_SKIP() << "cannot use memory of the host";
   int deleted = 0;
@@ -243,7 +278,9 @@ TEST_P(Dlpack, RefusesTensorsByName) {
   refused("lie on each other", as_it_is, {4, 4}, {2, 1});
   refused("larger than any memory", as_it_is, {1ll << 40, 1ll << 40});
   refused("larger than any memory", as_it_is, {4, 4}, {1ll << 62, 1});
-  refused("with the byte_offset of 2 is not aligned", [](auto& m) { m.dl_tensor.byte_offset = 2; });
+  for (const int off : {1, 2, 3})
+    refused("with the byte_offset of " + std::to_string(off) + " is not aligned",
+            [off](auto& m) { m.dl_tensor.byte_offset = std::uint64_t(off); });
   refused("reach beyond all memory", [](auto& m) { m.dl_tensor.byte_offset = ~0ull - 3; });
   refused("its shape is null", [](auto& m) { m.dl_tensor.shape = nullptr; });
   refused("its data is null", [](auto& m) { m.dl_tensor.data = nullptr; });

@@ -71,5 +71,35 @@ TEST(CpuName, is_the_interpreter_without_llvm_and_vulkan) {
   EXPECT_EQ(times(run.output, "weft: device \"cpu\" is the interpreter, which is slower: "), 1) << run.output;
 }
 
+int open_and_say(const std::vector<std::string>&) {
+  try {
+    std::printf("cpu is %s\n", Device("cpu").name().c_str());
+  } catch (const Error& e) {
+    std::printf("%s\n", e.what());
+  }
+  return 0;
+}
+const ChildProgram kOpenAndSay("open and say", open_and_say);
+
+TEST(CpuName, is_no_device_with_a_number_of_threads_that_cannot_be) {
+  if (!backend::has_native()) GTEST_SKIP() << "there is no LLVM here";
+  for (const char* threads : {"0", "1025"})
+    expect_contains(run_child("open and say", {}, {std::string("WEFT_THREADS=") + threads}).output,
+                    std::string("WEFT_THREADS is ") + threads + "; a launch runs on 1 to 1024 threads of the host");
+  expect_contains(run_child("open and say", {}, {"WEFT_THREADS=many"}).output,
+                  "WEFT_THREADS is 'many'; a non-negative number is needed");
+  EXPECT_EQ(run_child("open and say", {}, {"WEFT_THREADS=7"}).output, "cpu is cpu\n");
+}
+
+TEST(CpuName, says_which_level_or_number_of_lanes_is_not_to_be_had) {
+  for (const char* variable : {"WEFT_CPU_LANES=5", "WEFT_CPU_LEVEL=x86-64-v9"}) {
+    const std::string name(variable, std::string(variable).find('='));
+    const ChildResult run = run_child("name devices", {}, {variable});
+    EXPECT_EQ(run.code, 0) << run.output;
+    expect_contains(run.output, ", which is slower: " + name + " is '");
+    expect_contains(run.output, "x is 3\n");
+  }
+}
+
 }  // namespace
 #endif

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -309,15 +311,19 @@ TEST(NativeLibrary, TheOneThatIsNamedIsTaken) {
   EXPECT_EQ(why_not("WEFT_LLVM", "/nowhere/libLLVM.so"),
             "the library that WEFT_LLVM names, /nowhere/libLLVM.so, cannot be taken: it is not there, or it cannot be "
             "loaded");
-  if (platform::find_library("libLLVM-14.so.1")) {
-    EXPECT_EQ(why_not("WEFT_LLVM", "libLLVM-14.so.1"),
-              "the library that WEFT_LLVM names, libLLVM-14.so.1, cannot be taken: it is too old: version 15 is "
-              "needed");
-  }
   if (platform::find_library("libm.so.6")) {
     EXPECT_EQ(why_not("WEFT_LLVM", "libm.so.6"),
               "the library that WEFT_LLVM names, libm.so.6, cannot be taken: it is no library of LLVM");
   }
+#ifdef WEFT_LLVM_OLD
+  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_OLD), "the library that WEFT_LLVM names, " WEFT_LLVM_OLD
+                                                 ", cannot be taken: it is too old: version 15 is needed");
+  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_PART),
+            "the library that WEFT_LLVM names, " WEFT_LLVM_PART ", cannot be taken: it lacks LLVMGetHostCPUFeatures");
+#endif
+  const std::string text = (std::filesystem::path(WEFT_BINARY_DIR) / "build.ninja").string();
+  EXPECT_EQ(why_not("WEFT_LLVM", text.c_str()),
+            "the library that WEFT_LLVM names, " + text + ", cannot be taken: it is not there, or it cannot be loaded");
   const Compiler* const usual = Compiler::find();
   if (!usual || usual->toolchain().path.empty()) GTEST_SKIP() << "there is no other to name";
   const Variable variable("WEFT_LLVM", usual->toolchain().path.c_str());

@@ -141,6 +141,26 @@ TEST_F(NativePrograms, OtherLanesAreOtherCode) {
   EXPECT_NE(keys[0], keys[1]);
 }
 
+// An entry of other features is not found, and is not believed where it stands in the place of another.
+TEST_F(NativePrograms, OtherInstructionsAreOtherCode) {
+  if (kHostMachine != Machine::x86_64) GTEST_SKIP() << "there is one level alone";
+  const Variable lanes("WEFT_CPU_LANES", "8");
+  fs::path files[2];
+  for (const char* level : {"x86-64-v2", ""}) {
+    const Variable variable("WEFT_CPU_LEVEL", *level ? level : nullptr);
+    const auto programs = open();
+    compile(*programs, 5);
+    expect_counts(*programs, 1, 0, 0);
+    files[*level == 0] = cache().path_of(key(*programs, 5));
+  }
+  ASSERT_NE(files[0], files[1]);
+  fs::copy_file(files[0], files[1], fs::copy_options::overwrite_existing);
+  const Variable variable("WEFT_CPU_LEVEL", nullptr);
+  const auto programs = open();
+  compile(*programs, 5);
+  expect_counts(*programs, 1, 0, 1);
+}
+
 // The note of another process and the kernel's entry are all that is read: no such LLVM exists.
 TEST_F(NativePrograms, ACachedKernelNeedsNoLlvm) {
   if (platform::processor_id().empty()) GTEST_SKIP() << "the system does not tell processors apart";

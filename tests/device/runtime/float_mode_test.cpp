@@ -1,0 +1,76 @@
+// The state for floats of the threads that launch: kernels neither see it nor change it.
+#include <weft/weft.h>
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "../device_test.h"
+
+#ifdef __SSE__
+#include <xmmintrin.h>
+
+using namespace weft;
+
+namespace {
+
+DEVICE_TEST(FloatModes);
+
+// Sets MXCSR: rounding up, no subnormals in operands and results.
+class OtherMode {
+ public:
+  static constexpr unsigned kMode = 0xdfc0, kFlags = 0x3f;  // the latter tell what has happened
+  OtherMode() : before_(_mm_getcsr()) { _mm_setcsr(kMode); }
+  ~OtherMode() { _mm_setcsr(before_); }
+  OtherMode(const OtherMode&) = delete;
+  OtherMode& operator=(const OtherMode&) = delete;
+
+ private:
+  const unsigned before_;
+};
+
+// Numbers that round, and numbers below the smallest normal one.
+std::vector<float> numbers(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t k = 0; k < count; ++k)
+    values[k] = std::bit_cast<float>(std::uint32_t(k % 2 ? 0x3f800000 + k * 977 : 1 + k * 8003) & 0x7f7fffff);
+  return values;
+}
+
+std::vector<std::uint32_t> bits(const std::vector<float>& values) {
+  std::vector<std::uint32_t> result;
+  for (const float v : values) result.push_back(std::bit_cast<std::uint32_t>(v));
+  return result;
+}
+
+// A kernel of its own for each way, so that each is traced, compiled and run in the mode of its caller.
+template <int kWay>
+std::vector<float> thirds(const Device& device, const std::vector<float>& values) {
+  Array<float> x(device, values);
+  launch(kernel("thirds " + std::to_string(kWay),
+                [](Arr<float> x) {
+                  Float a = x[tid()];
+                  x[tid()] = a / 3.f + a * 0.7f;
+                }),
+         std::int64_t(values.size()), x);
+  return x.to_vector();
+}
+
+TEST_P(FloatModes, of_the_caller_are_left_and_change_no_result) {
+  if (!on_host() || on_reference()) GTEST_SKIP() << "kernels run on threads of a driver, or in the interpreter";
+  for (const std::size_t count : {std::size_t(37), std::size_t(300000)}) {
+    const std::vector<float> values = numbers(count), usual = thirds<0>(device(), values);
+    std::vector<float> other;
+    unsigned after = 0;
+    {
+      const OtherMode mode;
+      other = thirds<1>(device(), values);
+      after = _mm_getcsr() & ~OtherMode::kFlags;
+    }
+    EXPECT_EQ(after, OtherMode::kMode);
+    EXPECT_EQ(bits(other), bits(usual));
+  }
+}
+
+}  // namespace
+#endif
