@@ -122,10 +122,10 @@ Id Builder::rounded(std::uint64_t rounding, Op op, Type type, std::span<const Id
   std::span<const Id> ids(args, given.size());
   expect_visible(ids, loc);
   // Operands are put in order, constants to the right and others by number, so that expressions which were written in
-  // another order are found equal. Two products stay as they are written, because contract() fuses the first one, and
+  // another order are found equal. Sums with products stay as they are written: contract() fuses the first of two, and
   // other code that has computed the second one earlier (to print it) must not change the result.
   const auto is_product = [&](Id id) { return module_[id].op == Op::mul && is_contractible(Op::mul, type); };
-  if (commutes(op, type) && !(op == Op::add && is_product(args[0]) && is_product(args[1]))) {
+  if (commutes(op, type) && !(op == Op::add && (is_product(args[0]) || is_product(args[1])))) {
     bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
     if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
   }

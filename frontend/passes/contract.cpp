@@ -36,11 +36,17 @@ class Contractor {
   /// The operand of a sum or difference that is fused with it, 0 or 1; -1 if none is.
   int product_of(Id sum) const {
     const Inst& inst = from_[sum];
-    if (!from_.contracts || inst.op == Op::mul || inst.imm == kRounded || from_.arg(sum, 0) == from_.arg(sum, 1))
-      return -1;
+    if (!from_.contracts || inst.op == Op::mul || inst.imm == kRounded) return -1;
+    if (source_of(from_.arg(sum, 0)) == source_of(from_.arg(sum, 1))) return -1;
     for (int k = 0; k < 2; ++k)
       if (const Inst& operand = from_[from_.arg(sum, k)]; operand.op == Op::mul && operand.imm == inst.imm) return k;
     return -1;
+  }
+
+  /// The value that an operand is but for its sign, and for being detached.
+  Id source_of(Id id) const {
+    while (from_[id].op == Op::neg || from_[id].op == Op::detach) id = from_.arg(id, 0);
+    return id;
   }
 
   void contract(Id sum, int product, std::vector<Id>& insts) {

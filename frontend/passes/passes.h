@@ -24,7 +24,8 @@ Module forward(const Module& module);
 /// A sum or difference of which an operand is a product becomes an `fma`: x * y + z, x * y - z as fma(x, y, -z), z -
 /// x * y as fma(-x, y, z); if both operands are products, the first one is fused. This is decided for each by itself:
 /// other readers of the product get it as before. Only operations of one piece of code (see is_contractible) are
-/// contracted with each other, and neither p + p nor p - p is, which would compute the product twice.
+/// contracted with each other. Neither p + p nor p - p is, for p as it is, negated or detached: the product would be
+/// computed twice, and p - p would be its rounding error.
 /// What remains is marked kRounded, and what was so marked stays: a second run changes nothing.
 /// With Interface::contracts off, everything is marked.
 ///

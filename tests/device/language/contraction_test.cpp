@@ -1,4 +1,5 @@
-// How kernels round products and sums: fused where the device fuses, and the same in a kernel, its adjoint and its graph.
+// How kernels round products and sums: fused where the device fuses, and the same in a kernel, its adjoint and its
+// graph.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -166,9 +167,9 @@ TEST_P(Contraction, the_matching_interpreter_gives_the_same_bits) {
 }
 
 TEST(ContractionOnTheInterpreter, has_both_ways_for_each_type) {
-  for (const auto& [name, f32, f64] : {std::tuple{"reference", true, true}, std::tuple{"reference:split", false, false},
-                                       std::tuple{"reference:split32", false, true},
-                                       std::tuple{"reference:split64", true, false}}) {
+  for (const auto& [name, f32, f64] :
+       {std::tuple{"reference", true, true}, std::tuple{"reference:split", false, false},
+        std::tuple{"reference:split32", false, true}, std::tuple{"reference:split64", true, false}}) {
     const Device device(name);
     EXPECT_EQ(device.name(), name);
     EXPECT_EQ(device.fuses_float32(), f32) << name;
