@@ -14,6 +14,8 @@
 
 namespace weft::backend {
 
+class Device;
+
 /// The properties of a device.
 struct DeviceInfo {
   std::string name;                ///< "vulkan:0", "reference"
@@ -37,6 +39,15 @@ struct DeviceInfo {
   std::uint32_t max_shared = 16384;  ///< bytes of memory that a workgroup shares
   bool ray_query = false;            ///< ray queries are supported: RayStructure, ir::Op::trace_ray
 };
+
+/// The types whose `fma` a device rounds once. That of the other one rounds the product, too.
+struct FusedTypes {
+  bool f32 = true, f64 = true;
+  bool operator==(const FusedTypes&) const = default;
+};
+
+/// Finds out what a device fuses by running a kernel on it.
+FusedTypes find_fused(Device& device);
 
 /// Refuses a kernel whose workgroups do not fit the device.
 /// Errors: Error(unsupported) naming the kernel's line, what it asks for and what the device has.
@@ -190,6 +201,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  /// The types that the device fuses. Cost: the first call may run a kernel.
+  virtual FusedTypes fused() = 0;
   /// Called before the device's mapped memory is touched. Errors: Error(device_lost) if that is gone.
   virtual void check_alive() const {}
 

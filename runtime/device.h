@@ -164,8 +164,9 @@ struct CompileCounts {
 /// the device, or an array on it, lives.
 ///
 /// Names: "vulkan:0", "vulkan:1", ... (the adapters that list() shows), "cpu" (machine code on all cores of the host,
-/// which LLVM makes), "reference" (the interpreter: slow, exact, checks every access). Where there is no LLVM, "cpu" is
-/// the first software Vulkan device, or else the interpreter, and a line on stderr says what to install.
+/// which LLVM makes), "reference" (the interpreter: slow, exact, checks every access; "reference:split" rounds as
+/// devices without fused operations do). Where there is no LLVM, "cpu" is the first software Vulkan device, or else the
+/// interpreter, and a line on stderr says what to install.
 class Device {
  public:
   // A device is never null, so a move is a copy.
@@ -209,6 +210,12 @@ class Device {
   bool wraps_host() const;
   /// Whether meshes may be built for the device's own ray queries: see RaySearch::device.
   bool has_ray_query() const;
+  /// Whether `fma`, and the products and sums that kernels contract to it (KernelOptions::contract), are rounded once
+  /// in that type; where they are not, the product is rounded too. Devices that answer alike compute alike, but for
+  /// what docs/semantics.md leaves open. Cost: on a Vulkan device the first call runs a kernel, unless the disk cache
+  /// knows the answer.
+  bool fuses_float32(Loc loc = Loc::here()) const;
+  bool fuses_float64(Loc loc = Loc::here()) const;
 
   /// The stream that takes this thread's work where a call names none: that of a StreamScope, else the default stream.
   Stream stream() const;

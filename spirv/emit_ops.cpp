@@ -318,7 +318,12 @@ Word Emitter::real_remainder(Type t, Word x, Word y) {
 // For float16 the product is exact in float32. The sum there is rounded to odd (to the neighbour whose last bit is
 // set), so that rounding it to float16 rounds the exact value once.
 Word Emitter::fma(Type t, Word a, Word b, Word c) {
-  if (t != Type::f16) return ext(GLSLstd450Fma, t, {a, b, c});
+  if (t != Type::f16) {
+    // The decoration has every fma rounded alike, where without it a driver may split some.
+    const Word result = ext(GLSLstd450Fma, t, {a, b, c});
+    w_.decorate(result, spv::Decoration::NoContraction);
+    return result;
+  }
   const Type f = Type::f32;
   Word p = real(spv::Op::OpFMul, f, {up(a), up(b)}), q = up(c);
   Word sum = real(spv::Op::OpFAdd, f, {p, q});

@@ -19,6 +19,7 @@ bool left_behind_by_fork() { return was_left_behind.load(); }
 
 NativeDevice::NativeDevice(Options options, std::unique_ptr<ProgramSource> programs)
     : info_(std::move(options.info)),
+      fused_(options.fused),
       memory_(info_.name, kHostMemoryLimit, HostMemory::Pages::large),
       queue_{*this, memory_},
       launcher_(options.threads, info_.subgroup_size),

@@ -16,12 +16,14 @@ namespace weft::backend::native {
 class NativeDevice final : public Device {
  public:
   struct Options {
-    DeviceInfo info;  ///< of the processor and the compiler; the device adds what it knows itself
-    int threads = 1;  ///< host threads that work on a launch, the calling one included
+    DeviceInfo info;    ///< of the processor and the compiler; the device adds what it knows itself
+    bool fused = true;  ///< code for the processor has fused operations
+    int threads = 1;    ///< host threads that work on a launch, the calling one included
   };
   NativeDevice(Options options, std::unique_ptr<ProgramSource> programs);
 
   const DeviceInfo& info() const override { return info_; }
+  FusedTypes fused() override { return {fused_, fused_}; }
   void check_alive() const override {
     if (left_behind_.load(std::memory_order_relaxed)) refuse_left_behind();
   }
@@ -49,6 +51,7 @@ class NativeDevice final : public Device {
   void refuse_at_end() const;
 
   DeviceInfo info_;
+  const bool fused_;
   HostMemory memory_;
   HostQueue queue_;
   Launcher launcher_;

@@ -1,4 +1,5 @@
 // The reference device and its stream, which interprets launches.
+#include <algorithm>
 #include <atomic>
 #include <bit>
 
@@ -22,20 +23,30 @@ class ReferenceStream final : public HostStream {
  private:
   void run(Program& program, const Grid& grid, std::span<const std::byte> args) override {
     const auto* plan = dynamic_cast<const Plan*>(&program);
-    if (!plan) invalid("a program of another device was launched on \"reference\"");
+    if (!plan) invalid("a program of another device was launched on a reference device");
     interpret(*plan, grid, args, memory(), scratch_);
   }
 
   Scratch scratch_;
 };
 
+struct Name {
+  std::string_view name;
+  FusedTypes fused;
+};
+constexpr Name kNames[] = {{"reference", {}},
+                           {"reference:split", {false, false}},
+                           {"reference:split32", {false, true}},
+                           {"reference:split64", {true, false}}};
+
 class ReferenceDevice : public Device {
  public:
-  ReferenceDevice() : memory_("reference", kHostMemoryLimit), queue_{*this, memory_} {
-    info_.name = "reference";
+  explicit ReferenceDevice(FusedTypes fused)
+      : fused_(fused), memory_("reference", kHostMemoryLimit), queue_{*this, memory_} {
+    info_.name = std::ranges::find(kNames, fused, &Name::fused)->name;
     info_.adapter = "interpreter on the host";
     info_.driver = "weft";
-    info_.cache_key = "reference";
+    info_.cache_key = info_.name;
     info_.memory_bytes = kHostMemoryLimit;
     info_.max_allocation = kHostMemoryLimit;
     info_.host_visible = true;
@@ -51,13 +62,14 @@ class ReferenceDevice : public Device {
   }
 
   const DeviceInfo& info() const override { return info_; }
+  FusedTypes fused() override { return fused_; }
   Allocation allocate(std::size_t bytes, MemoryKind) override { return memory_.allocate(bytes); }
   void free(const Allocation& allocation) override { memory_.free(allocation); }
   Allocation wrap(std::byte* memory, std::size_t bytes) override { return memory_.wrap(memory, bytes); }
 
   std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash) override {
     check_groups(module, info_);
-    auto plan = std::make_shared<Plan>(module, info_.subgroup_size);
+    auto plan = std::make_shared<Plan>(module, info_.subgroup_size, fused_);
     ++emitted_;
     return plan;
   }
@@ -73,6 +85,7 @@ class ReferenceDevice : public Device {
 
  private:
   DeviceInfo info_;
+  const FusedTypes fused_;
   HostMemory memory_;
   HostQueue queue_;
   std::atomic<std::uint64_t> emitted_ = 0;
@@ -80,6 +93,11 @@ class ReferenceDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_reference() { return std::make_unique<ReferenceDevice>(); }
+std::unique_ptr<Device> open_reference(FusedTypes fused) { return std::make_unique<ReferenceDevice>(fused); }
+
+std::optional<FusedTypes> fused_by_reference(std::string_view name) {
+  const Name* const known = std::ranges::find(kNames, name, &Name::name);
+  return known == std::end(kNames) ? std::nullopt : std::optional(known->fused);
+}
 
 }  // namespace weft::backend

@@ -24,7 +24,8 @@ using Code = Step::Code;
 /// which the yields move, so `result` and `param` cost nothing when the kernel runs.
 class Planner {
  public:
-  Planner(Plan& plan, const ir::Module& module) : plan_(plan), module_(module), slots_(module.insts.size(), kNone) {}
+  Planner(Plan& plan, const ir::Module& module, FusedTypes fused)
+      : plan_(plan), module_(module), fused_(fused), slots_(module.insts.size(), kNone) {}
 
   void run() {
     plan_.thread_slot = new_slot();
@@ -192,13 +193,17 @@ class Planner {
     // The condition of `select` has another type than the one that the operation works on.
     const Type type = operand_type(inst, inst.op == Op::select ? 1 : 0);
     Step step{Code::pure};
-    step.function = ir::evaluator(inst.op, type, inst.type);
+    step.function = splits(inst) ? ir::split_fma(type) : ir::evaluator(inst.op, type, inst.type);
     if (!step.function) internal_error("reference: an operation on a type that it is not defined on");
     step.a = operand(inst, 0);
     step.b = inst.num_args > 1 ? operand(inst, 1) : step.a;
     step.c = inst.num_args > 2 ? operand(inst, 2) : step.a;
     step.to = define(id);
     add(step);
+  }
+
+  bool splits(const Inst& inst) const {
+    return inst.op == Op::fma && ((inst.type == Type::f32 && !fused_.f32) || (inst.type == Type::f64 && !fused_.f64));
   }
 
   void memory(Id id, const Inst& inst) {
@@ -336,14 +341,16 @@ class Planner {
 
   Plan& plan_;
   const ir::Module& module_;
+  const FusedTypes fused_;
   std::vector<Slot> slots_;  ///< by instruction
   std::vector<Loop> loops_;  ///< open ones
 };
 
 }  // namespace
 
-Plan::Plan(const ir::Module& module, std::uint32_t size) : subgroup_size(size), module_(ir::inline_calls(module)) {
-  Planner(*this, module_).run();
+Plan::Plan(const ir::Module& module, std::uint32_t size, FusedTypes fused)
+    : subgroup_size(size), module_(ir::inline_calls(module)) {
+  Planner(*this, module_, fused).run();
 }
 
 }  // namespace weft::backend

@@ -90,7 +90,7 @@ class Plan : public Program {
  public:
   /// Keeps a copy of the module, in which every call is replaced by the function's body. Errors: internal_error() on a
   /// module that breaks the rules of the IR.
-  Plan(const ir::Module& module, std::uint32_t subgroup_size);
+  Plan(const ir::Module& module, std::uint32_t subgroup_size, FusedTypes fused = {});
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 

@@ -1,6 +1,8 @@
 // The reference device: kernels interpreted on the host, every memory access checked.
 #pragma once
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "../backend.h"
 
@@ -14,11 +16,18 @@ namespace weft::backend {
 /// between the places where they wait.
 /// A subgroup has 32 threads, or as many as the environment variable WEFT_SUBGROUP_SIZE says (a power of two from 4 to
 /// 128).
+/// \param fused  the types whose `fma` is rounded once; that of the others rounds the product too, as on devices
+/// without
+///               fused operations. The device's name tells: "reference", "reference:split", "reference:split32",
+///               "reference:split64"
 /// Errors: a launch throws Error(invalid_argument) naming kernel, line, thread and address if a memory access leaves
 /// the device's allocations (or that of its array argument) or is misaligned, and if threads wait at a place that
 /// others of their workgroup do not reach. What earlier threads wrote stays written.
 /// Cost: runs a hundred million simple operations per second and more; a launch allocates nothing once its stream is
 /// warm.
-std::unique_ptr<Device> open_reference();
+std::unique_ptr<Device> open_reference(FusedTypes fused = {});
+
+/// What the device of this name fuses; nothing if no reference device has the name.
+std::optional<FusedTypes> fused_by_reference(std::string_view name);
 
 }  // namespace weft::backend

@@ -363,6 +363,21 @@ std::unique_ptr<Timestamps> VulkanDevice::create_timestamps(std::uint32_t places
   return std::make_unique<VulkanTimestamps>(*this, places);
 }
 
+// Asked for when it is needed, and kept with the driver's version, because opening a device must not wait for a shader.
+FusedTypes VulkanDevice::fused() {
+  const std::lock_guard lock(fused_mutex_);
+  if (fused_) return *fused_;
+  const std::string key = "fused:" + info_.cache_key;
+  if (const auto known = cache_.get(key); known && known->size() == 2) {
+    fused_ = FusedTypes{(*known)[0] != std::byte{0}, (*known)[1] != std::byte{0}};
+  } else {
+    fused_ = find_fused(*this);
+    const std::byte answer[] = {std::byte(fused_->f32), std::byte(fused_->f64)};
+    cache_.put(key, answer);
+  }
+  return *fused_;
+}
+
 CompileStats VulkanDevice::stats() const {
   return {emitted_.load(), loaded_.load(), cache_.rejected(), chains_.made()};
 }

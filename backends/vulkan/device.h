@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +62,7 @@ class VulkanDevice final : public Device {
   ~VulkanDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
+  FusedTypes fused() override;
   Allocation allocate(std::size_t bytes, MemoryKind kind) override;
   void free(const Allocation& allocation) override;
   void give_back() override;
@@ -156,6 +158,8 @@ class VulkanDevice final : public Device {
   std::atomic<bool> left_behind_{false};  ///< in the parent process of a fork
   std::atomic<bool> ends_{false};         ///< the process ends, on ending_thread_
   std::thread::id ending_thread_;
+  std::mutex fused_mutex_;
+  std::optional<FusedTypes> fused_;  ///< once it was asked for
   std::mutex objects_mutex_;
   std::vector<DeviceObject*> objects_;
   std::atomic<bool> lost_{false};

@@ -74,7 +74,8 @@ Module finished(const Module& raw, const Module& kernel, const Analysis& analysi
                 const std::vector<std::uint32_t>& gradient, const std::vector<std::uint32_t>& after) {
   Module resolved = raw;
   resolve_states(resolved, gradient, after);
-  Module clean = forward(resolved);
+  // Copies of the kernel's operations are marked as rounded, so only the adjoint's own ones are contracted.
+  Module clean = contract(forward(resolved));
   mark_accesses(clean);
   // Writes from the undo log go to addresses that mark_accesses() takes for those of any array. They only restore
   // arrays that the kernel stores to and whose group the code reads, because an element is read into the log before it

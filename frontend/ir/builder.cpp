@@ -110,20 +110,27 @@ Id Builder::pure(Op op, Type type, std::initializer_list<Id> args, Loc loc) {
   return pure(op, type, std::span<const Id>(args.begin(), args.size()), loc);
 }
 
-Id Builder::pure(Op op, Type type, std::span<const Id> given, Loc loc) {
+Id Builder::pure(Op op, Type type, std::span<const Id> args, Loc loc) {
+  return rounded(rounding_, op, type, args, loc);
+}
+
+/// \param rounding  the Inst::imm of a sum, difference or product
+Id Builder::rounded(std::uint64_t rounding, Op op, Type type, std::span<const Id> given, Loc loc) {
   Id args[4];
   if (given.size() > 4) internal_error("a pure operation has at most four operands");
   std::copy(given.begin(), given.end(), args);
   std::span<const Id> ids(args, given.size());
   expect_visible(ids, loc);
   // Operands are put in order, constants to the right and others by number, so that expressions which were written in
-  // another order are found equal.
-  if (commutes(op, type)) {
+  // another order are found equal. Sums with products stay as they are written: contract() fuses the first of two, and
+  // other code that has computed the second one earlier (to print it) must not change the result.
+  const auto is_product = [&](Id id) { return module_[id].op == Op::mul && is_contractible(Op::mul, type); };
+  if (commutes(op, type) && !(op == Op::add && (is_product(args[0]) || is_product(args[1])))) {
     bool left = module_[args[0]].op == Op::constant, right = module_[args[1]].op == Op::constant;
     if (left > right || (left == right && args[0] > args[1])) std::swap(args[0], args[1]);
   }
   if (Id simpler = simplify(op, type, ids, loc); simpler != kNone) return simpler;
-  return share(instruction(op, type, 0, loc), ids);
+  return share(instruction(op, type, is_contractible(op, type) ? rounding : 0, loc), ids);
 }
 
 namespace {
@@ -395,7 +402,7 @@ Id Builder::copy(const Inst& inst, std::span<const Id> args) {
     default: break;
   }
   const Effect effect = info(inst.op).effect;
-  if (effect == Effect::pure) return pure(inst.op, inst.type, args, inst.loc());
+  if (effect == Effect::pure) return rounded(inst.imm, inst.op, inst.type, args, inst.loc());
   if (effect == Effect::control) internal_error("a pass copies what it should have rebuilt", inst.loc());
   return append(inst, args);
 }

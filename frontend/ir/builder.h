@@ -50,6 +50,9 @@ class Builder {
   /// returned instead if there is one.
   Id pure(Op op, Type type, std::initializer_list<Id> args, Loc loc = {});
   Id pure(Op op, Type type, std::span<const Id> args, Loc loc = {});
+  /// The Inst::imm of sums, differences and products (is_contractible) that are built from now on.
+  void set_rounding(std::uint64_t rounding) { rounding_ = rounding; }
+  std::uint64_t rounding() const { return rounding_; }
 
   /// A load of `width` consecutive scalars; for width > 1 each is read by result(id, k).
   Id load(Type type, int width, const MemoryRef& ref, Loc loc = {});
@@ -164,6 +167,7 @@ class Builder {
   [[noreturn]] void refuse_depth() const;
   void close_region();
   Id make(Inst inst, std::span<const Id> args);
+  Id rounded(std::uint64_t rounding, Op op, Type type, std::span<const Id> args, Loc loc);
   Id simplify(Op op, Type type, std::span<const Id> args, Loc loc);
   RegionId resolve(RegionId region) const;
   Id share(const Inst& inst, std::span<const Id> args);
@@ -171,6 +175,7 @@ class Builder {
   Module& module_;
   std::size_t max_depth_;
   std::uint64_t effects_ = 0;
+  std::uint64_t rounding_ = 0;
   std::vector<RegionId> stack_{0};
   std::vector<Id> open_;                          ///< control instructions that are open
   std::vector<RegionState> states_;               ///< by region

@@ -351,6 +351,15 @@ Evaluator evaluator(Op op, Type operands, Type result) {
   }
 }
 
+Evaluator split_fma(Type type) {
+  if (type != Type::f32 && type != Type::f64) return nullptr;
+  return on_bits<real, [](auto tag, Bits a, Bits b, Bits c) {
+    constexpr Type T = decltype(tag)::value;
+    const auto product = get<T>(a) * get<T>(b);
+    return put<T>(product + get<T>(c));
+  }>(type);
+}
+
 std::uint64_t evaluate(Op op, Type operands, Type result, std::span<const std::uint64_t> args) {
   const Evaluator function = evaluator(op, operands, result);
   if (!function) internal_error("evaluate: the operation is not defined on these types");

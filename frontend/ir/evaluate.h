@@ -20,6 +20,10 @@ using Evaluator = std::uint64_t (*)(std::uint64_t, std::uint64_t, std::uint64_t)
 /// Returns null if the operation is not pure arithmetic or is not defined on these types.
 Evaluator evaluator(Op op, Type operands, Type result);
 
+/// The meaning of `fma` on a device without fused operations: the product is rounded before the sum. For float32 and
+/// float64; null for other types.
+Evaluator split_fma(Type type);
+
 /// The value of a number's bits as a double; exact except for 64-bit integers above 2^53.
 double to_double(Type type, std::uint64_t bits);
 /// The bits of the nearest value of `type`; ties go to even, integers saturate, and NaN gives the integer 0.

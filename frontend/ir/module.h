@@ -47,6 +47,14 @@ constexpr bool is_atomic(Op op) { return op >= Op::atomic_add && op <= Op::atomi
 /// Inst::imm of an atomic addition whose result is not used, and to whose address many threads are likely to add at
 /// once: a backend may add up their values first.
 inline constexpr std::uint64_t kGather = 1;
+/// Returns whether an operation is one that contract() decides about: a sum, difference or product of these types. Its
+/// Inst::imm is kRounded, or the number of the piece of code in which it may be contracted: 0, or another one for a
+/// function that is traced in place of its call, so that rounding does not depend on how the function is traced.
+constexpr bool is_contractible(Op op, Type type) {
+  return (op == Op::add || op == Op::sub || op == Op::mul) && (type == Type::f32 || type == Type::f64);
+}
+/// Inst::imm of such an operation that is rounded as it is written: contract() leaves it alone.
+inline constexpr std::uint64_t kRounded = ~std::uint64_t{0};
 /// Returns whether the operands are an address (base and index) and then values.
 constexpr bool is_memory(Op op) { return op == Op::load || op == Op::store || is_atomic(op); }
 /// Returns whether an instruction gives several values of one type, which `result` reads.
@@ -191,6 +199,7 @@ struct Interface {
   std::uint32_t block = 256;  ///< threads per workgroup
   bool fixed_block = false;   ///< the body was built for workgroups of exactly `block`, numbered through the launch
   bool by_handles = false;    ///< it reads structures that it finds by the 64-bit values of their handles
+  bool contracts = true;      ///< contract() makes fused operations, of its adjoint too; else all is rounded as written
   std::vector<KernelArray> arrays;  ///< named by the operation `kernel_array`
   std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 if nothing is reported
   std::vector<Message> messages;    ///< those that may be reported; a record names its message by its place here

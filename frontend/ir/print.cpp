@@ -141,6 +141,7 @@ class Printer {
       default:
         out_ += op_name(inst.op);
         if (is_subgroup(inst.op)) subgroup_detail(inst);
+        if (is_contractible(inst.op, inst.type)) rounding_detail(inst);
         if (inst.type != Type::none) {
           out_ += ' ';
           out_ += ir::name(inst.type);
@@ -255,6 +256,13 @@ class Printer {
     } else if (inst.op >= Op::subgroup_reduce && inst.op <= Op::subgroup_exclusive) {
       out_ += fmt::format(".{}", inst.imm < static_cast<std::uint64_t>(Op::count) ? op_name(Op(inst.imm)) : "?");
     }
+  }
+
+  void rounding_detail(const Inst& inst) {
+    if (inst.imm == kRounded)
+      out_ += ".rounded";
+    else if (inst.imm != 0)
+      out_ += fmt::format(".in{}", inst.imm);
   }
 
   void local(const Inst& inst) {

@@ -390,6 +390,7 @@ class Verifier {
       if (other != type) return broken(id, "operand {} is {}, operand 0 is {}", k, name(other), name(type));
     }
     if (!in_class(type, row.operands)) return broken(id, "it does not take operands of type {}", name(type));
+    if (inst.imm != 0 && !is_contractible(inst.op, type)) return broken(id, "it is rounded in one way only");
     if (inst.op == Op::mul_hi && bits(type) != 32) return broken(id, "it is for 32-bit integers, not {}", name(type));
     const Type wanted = row.result == ResultRule::boolean ? Type::b1
                         : row.result == ResultRule::same  ? type

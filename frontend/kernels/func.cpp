@@ -224,6 +224,7 @@ std::vector<Id> call_func(const FuncCore& core, const FuncBodies& bodies, FuncAr
   const auto which = reinterpret_cast<std::uintptr_t>(bodies.body);
   form.push_back(std::uint32_t(which));
   form.push_back(std::uint32_t(std::uint64_t(which) >> 32));
+  form.push_back(std::uint32_t(caller.builder().rounding() == ir::kRounded));
 
   const auto same = [&](const tracing::Trace::Instance& i) { return i.func == core.number && i.form == form; };
   std::size_t number = 0;

@@ -6,6 +6,7 @@
 
 #include "../passes/passes.h"
 #include "../support/error.h"
+#include "../support/platform.h"
 
 namespace weft::detail {
 
@@ -78,10 +79,11 @@ ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block
   module.name = name_;
   module.loc = loc_;
   module.block = options_.block ? options_.block : std::min(module.block, max_block);
+  module.contracts = options_.contract && platform::environment_flag("WEFT_CONTRACT", true);
   tracing::Trace trace(module, variant);
   body_();
   trace.finish();
-  ir::Module clean = ir::forward(module);
+  ir::Module clean = ir::contract(ir::forward(module));
   ir::outlive_failures(clean);
   ir::mark_accesses(clean);
   if (clean.report_offset != 0) drop_unused_messages(clean);

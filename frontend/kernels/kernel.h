@@ -20,6 +20,10 @@ struct KernelOptions {
   /// works in workgroups (barrier(), block_dim(), ...), and run other kernels in smaller workgroups.
   std::uint32_t block = 0;
   Debug debug = {};  ///< checks in addition to those of set_debug() and the environment
+  /// Contracts products and sums of float32 and float64 to `fma`, which is rounded once where the device can: faster,
+  /// but x * x - y * y may not be 0 where x and y are equal. False, and WEFT_CONTRACT=0 in the environment for all
+  /// kernels: each operation is rounded as it is written. See docs/semantics.md.
+  bool contract = true;
 };
 
 namespace detail {

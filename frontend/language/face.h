@@ -198,18 +198,21 @@ decltype(auto) lift(const A& a, [[maybe_unused]] Loc loc = Loc::here()) {
 }
 
 namespace detail {
+using tracing::Rounding;
+
 /// The first statement of each public function that is written over a scalar face S. If S is traced, the operations
-/// recorded while it lives carry the caller's line, and so do errors.
+/// recorded while it lives carry the caller's line, and so do errors. See tracing::CallPlace. (Host code of the library
+/// is never contracted.)
 template <class S>
 class CallSite {
  public:
-  explicit CallSite(Loc) {}
+  explicit CallSite(Loc, Rounding = Rounding::contracted) {}
   ~CallSite() {}  // not trivial, so that compilers do not warn of an unused object
 };
 template <class T>
 class CallSite<Var<T>> {
  public:
-  explicit CallSite(Loc loc) : place_(loc) {}
+  explicit CallSite(Loc loc, Rounding rounding = Rounding::contracted) : place_(loc, rounding) {}
 
  private:
   tracing::CallPlace place_;

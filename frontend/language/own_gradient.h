@@ -12,10 +12,13 @@ bool tracing_adjoint();
 /// formula share a second time.
 template <class S>
 S with_gradient_of(const S& value, const S& like) {
-  if constexpr (any_traced<S>)
+  if constexpr (any_traced<S>) {
+    // Contracted with a product, the difference would be that product's rounding error.
+    const tracing::AsWritten as_written;
     return detach(value) - (detach(like) - like);
-  else
+  } else {
     return value;
+  }
 }
 
 /// The value f(x) with the slope slope(x, f(x)). The slope is 0 if x or the slope is not finite.

@@ -56,6 +56,7 @@ tracing::Trace::Trace(ir::Module& function, tracing::Trace& caller)
       failures_(ir::failures()),
       outer_(&caller),
       is_function_(true) {
+  if (caller.builder_.rounding() == ir::kRounded) builder_.set_rounding(ir::kRounded);
   t_current = this;
 }
 
@@ -94,15 +95,21 @@ tracing::Trace* tracing::Trace::if_sound() {
 }
 
 tracing::Trace::InPlace::InPlace(tracing::Trace& caller, const std::string& function)
-    : trace_(caller), function_(caller.module().function), serial_(caller.serial_), start_(caller.start_) {
+    : trace_(caller),
+      function_(caller.module().function),
+      serial_(caller.serial_),
+      start_(caller.start_),
+      rounding_(caller.builder_.rounding()) {
   trace_.module().function = function;
   trace_.around_.push_back(serial_);
   trace_.serial_ = ++g_traces;
   trace_.start_ = trace_.builder_.region();
   trace_.builder_.end_chain();
+  if (rounding_ != ir::kRounded) trace_.builder_.set_rounding(++trace_.pieces_);
 }
 
 tracing::Trace::InPlace::~InPlace() {
+  trace_.builder_.set_rounding(rounding_);
   trace_.builder_.end_chain();
   trace_.module().function = std::move(function_);
   trace_.around_.pop_back();
@@ -384,7 +391,12 @@ void update(Op op, Slot* const* slots, int count, const Id* values, int step, Lo
 
 // ---- Places
 
-CallPlace::CallPlace(Loc loc) : module_(&Trace::current(loc).module()) {
+AsWritten::AsWritten(bool on) : builder_(builder()), before_(builder_.rounding()) {
+  if (on) builder_.set_rounding(ir::kRounded);
+}
+
+CallPlace::CallPlace(Loc loc, Rounding rounding)
+    : module_(&Trace::current(loc).module()), as_written_(rounding == Rounding::as_written) {
   if (module_->place)
     module_ = nullptr;
   else

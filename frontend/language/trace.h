@@ -101,8 +101,9 @@ class Trace {
   std::vector<Call> calls;
 
   /// Marks code that is traced while the object lives as the body of a function, traced in place of its call. Messages
-  /// name the function. Values and loops of the caller are refused there as in a function that is called, and no Else
-  /// continues an If on the other side of the call: whether a call is valid must not depend on how it is traced.
+  /// name the function. Values and loops of the caller are refused there as in a function that is called, no Else
+  /// continues an If on the other side of the call, and no product of one side is contracted with a sum of the other:
+  /// neither whether a call is valid nor how its values are rounded must depend on how it is traced.
   class InPlace {
    public:
     InPlace(Trace& caller, const std::string& function);
@@ -115,6 +116,7 @@ class Trace {
     std::string function_;
     std::uint32_t serial_;
     ir::RegionId start_;
+    std::uint64_t rounding_;
   };
 
   /// Thrown out of a function's trace: the call is traced in its place instead.
@@ -135,6 +137,7 @@ class Trace {
   std::string field_, part_;
   std::uint32_t serial_;
   ir::RegionId start_ = 0;             ///< the region in which the kernel or function began
+  std::uint64_t pieces_ = 0;           ///< functions traced in place so far: see ir::is_contractible
   std::vector<std::uint32_t> around_;  ///< serials of the callers of functions that are traced in place
   Loc deferred_loc_;
   std::string deferred_;
@@ -269,17 +272,38 @@ void assign(Slot* const* slots, int count, const Id* values, Loc loc);
 /// Does `x op= values` to each of the scalars; `step` is 0 for one value for all.
 void update(ir::Op op, Slot* const* slots, int count, const Id* values, int step, Loc loc);
 
+/// The rounding of a library function's sums and products.
+enum class Rounding {
+  contracted,  ///< as that of the code around it
+  as_written   ///< each by itself (ir::kRounded): for results that are decisions, or the same on all devices
+};
+
+/// Has sums and products that are recorded while the object lives rounded as they are written.
+class AsWritten {
+ public:
+  /// \param on  false: the object does nothing
+  explicit AsWritten(bool on = true);
+  ~AsWritten() { builder_.set_rounding(before_); }
+  AsWritten(const AsWritten&) = delete;
+  AsWritten& operator=(const AsWritten&) = delete;
+
+ private:
+  ir::Builder& builder_;
+  std::uint64_t before_;
+};
+
 /// Makes all operations and errors recorded while the object lives name one place: the user's call of a library
 /// function instead of the lines inside it. Of nested objects the outermost counts.
 class CallPlace {
  public:
-  explicit CallPlace(Loc loc);
+  explicit CallPlace(Loc loc, Rounding rounding = Rounding::contracted);
   ~CallPlace();
   CallPlace(const CallPlace&) = delete;
   CallPlace& operator=(const CallPlace&) = delete;
 
  private:
   ir::Module* module_;  ///< null inside another CallPlace
+  AsWritten as_written_;
 };
 
 Id zero(ir::Type type);

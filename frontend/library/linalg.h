@@ -55,8 +55,9 @@ void assign(To&& to, const From& from) {
 }
 }  // namespace lib
 
-// These functions have no branches and are the same arithmetic on every device and on the host; float16 is computed in
-// float32 and rounded once. A NaN in a matrix makes NaNs of results. Accuracy: docs/semantics.md.
+// These functions have no branches and are the same arithmetic on every device and on the host, but that kernels may
+// contract products and sums of factorisations; float16 is computed in float32 and rounded once. A NaN in a matrix makes
+// NaNs of results. Accuracy: docs/semantics.md.
 
 /// Determinant of a 2x2, 3x3 or 4x4 matrix.
 template <MatLike A>
@@ -65,7 +66,7 @@ auto determinant(const A& a, Loc loc = Loc::here()) {
   static_assert(N >= 2 && N <= 4, "weft: determinant() takes 2x2, 3x3 and 4x4 matrices of real numbers");
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
-    [[maybe_unused]] detail::CallSite<S> site(loc);
+    [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
     return lib::determinant<N, S>(lift<S>(a, loc));
   }
 }
@@ -79,7 +80,7 @@ auto inverse(const A& a, Loc loc = Loc::here()) {
   static_assert(N >= 2 && N <= 4, "weft: inverse() takes 2x2, 3x3 and 4x4 matrices of real numbers");
   if constexpr (N >= 2 && N <= 4) {
     using S = ScalarFaceOf<A>;
-    [[maybe_unused]] detail::CallSite<S> site(loc);
+    [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
     return lib::inverse<N, S>(lift<S>(a, loc));
   }
 }

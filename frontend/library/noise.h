@@ -66,7 +66,7 @@ auto pnoise(Loc loc, const A& seed, const P& at, const Period&... period) ->
     typename NoiseCall<sizeof...(Period), sizeof...(Period), P, A, Period...>::S {
   using Call = NoiseCall<sizeof...(Period), sizeof...(Period), P, A, Period...>;
   using S = typename Call::S;
-  CallSite<S> site(loc);
+  CallSite<S> site(loc, Rounding::as_written);
   if constexpr (Call::ok) {
     const FaceLike<S, int> cells[] = {FaceLike<S, int>(cast<int>(period))...};
     return lib::noise<Call::size, S>(low_bits<Call::traced>(seed, loc), lift<S>(at, loc), cells);
@@ -90,7 +90,7 @@ template <class A, class P>
 auto noise(const A& seed, const P& at, Loc loc = Loc::here()) -> typename detail::NoiseCall<1, 4, P, A>::S {
   using Call = detail::NoiseCall<1, 4, P, A>;
   using S = typename Call::S;
-  detail::CallSite<S> site(loc);
+  detail::CallSite<S> site(loc, detail::Rounding::as_written);
   if constexpr (Call::ok)
     return lib::noise<Call::size, S>(detail::low_bits<Call::traced>(seed, loc), lift<S>(at, loc), nullptr);
   else
@@ -132,7 +132,7 @@ auto curlnoise(const A& seed, const P& at, const O& octaves = 1, const L& lacuna
                 "weft: lacunarity and gain are numbers, traced ones of the type of the coordinates");
   if constexpr (Call::ok && detail::fits<T, L, G>) {
     using S = Face<any_traced<typename Call::S, L, G>, T>;
-    detail::CallSite<S> site(loc);
+    detail::CallSite<S> site(loc, detail::Rounding::as_written);
     bool single = false;
     if constexpr (!any_traced<O>) single = octaves == O(1);
     return lib::curlnoise<Call::size, S>(detail::low_bits<any_traced<S>>(seed, loc), lift<S>(at, loc), single,

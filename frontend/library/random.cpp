@@ -19,7 +19,7 @@ using FloatOf = FaceLike<R, float>;
 template <class R>
 class DrawSite : detail::CallSite<R> {
  public:
-  explicit DrawSite(Loc loc) : detail::CallSite<R>(loc) {
+  explicit DrawSite(Loc loc) : detail::CallSite<R>(loc, detail::Rounding::as_written) {
     if constexpr (!any_traced<R>) {
       if (!tracing::Trace::active()) return;
       tracing::Trace& trace = tracing::Trace::current(loc);

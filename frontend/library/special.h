@@ -38,7 +38,7 @@ S cbrt(const S& x);
   auto name(const A& x, Loc loc = Loc::here()) {                                                         \
     static_assert(RealScalar<HostOf<A>>, "weft: " #name "() takes real numbers; convert with Float(x)"); \
     using S = ScalarFaceOf<A>;                                                                           \
-    [[maybe_unused]] detail::CallSite<S> site(loc);                                                      \
+    [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);                        \
     return lib::name<S>(lift<S>(x, loc));                                                                \
   }
 

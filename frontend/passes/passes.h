@@ -18,6 +18,21 @@ namespace weft::ir {
 /// (Param::access): readers of what it was to write wait for the launch, and so hear of the failure.
 Module forward(const Module& module);
 
+/// Decides once how each sum, difference and product of float32 and float64 is rounded, so that a kernel, its adjoint
+/// and all devices that round `fma` once get the same bits. Runs on every kernel after forward(), and on every adjoint.
+///
+/// A sum or difference of which an operand is a product becomes an `fma`: x * y + z, x * y - z as fma(x, y, -z), z -
+/// x * y as fma(-x, y, z); if both operands are products, the first one is fused. This is decided for each by itself:
+/// other readers of the product get it as before. Only operations of one piece of code (see is_contractible) are
+/// contracted with each other. Neither p + p nor p - p is, for p as it is, negated or detached: the product would be
+/// computed twice, and p - p would be its rounding error.
+/// What remains is marked kRounded, and what was so marked stays: a second run changes nothing.
+/// With Interface::contracts off, everything is marked.
+///
+/// float16 is not contracted: its operations are those of float32, rounded once more, and an fma of theirs would have
+/// to be put together from several on every device that lacks one.
+Module contract(const Module& module);
+
 /// Removes break, continue, return and step regions, replacing them by boolean locals and branches where the plain
 /// structure does not suffice. Locals remain. A loop may become one whose condition is a flag and whose body starts
 /// with what the condition computed, if the condition must not run again after a break, or assigns to locals that live

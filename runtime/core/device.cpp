@@ -219,13 +219,13 @@ std::string resolve_cpu() {
 std::string resolve(std::string_view name) {
   if (name == "cpu") return resolve_cpu();
   if (name == "vulkan") return "vulkan:0";
-  if (name == "reference" || adapter_number(name)) return std::string(name);
+  if (backend::fused_by_reference(name) || adapter_number(name)) return std::string(name);
   throw Error(ErrorKind::no_device,
               fmt::format("there is no device \"{}\"; devices here: {}", name, fmt::join(Device::list(), ", ")));
 }
 
 std::unique_ptr<backend::Device> open_backend(const std::string& name) {
-  if (name == "reference") return backend::open_reference();
+  if (const auto fused = backend::fused_by_reference(name)) return backend::open_reference(*fused);
   detail::refuse_half_forked();
   if (name == "cpu") return backend::open_native();
   return backend::open_vulkan(*adapter_number(name));
@@ -307,6 +307,12 @@ bool Device::is_software() const { return state_->device->info().software; }
 std::uint64_t Device::memory_bytes() const { return state_->device->info().memory_bytes; }
 bool Device::wraps_host() const { return state_->device->info().wraps_host; }
 bool Device::has_ray_query() const { return state_->device->info().ray_query; }
+bool Device::fuses_float32(Loc loc) const {
+  return detail::called_from(loc, [&] { return state_->device->fused().f32; });
+}
+bool Device::fuses_float64(Loc loc) const {
+  return detail::called_from(loc, [&] { return state_->device->fused().f64; });
+}
 backend::Device& Device::native() const { return *state_->device; }
 
 Stream Device::stream() const {

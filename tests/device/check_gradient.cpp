@@ -10,11 +10,6 @@ namespace weft::test {
 
 namespace {
 
-const Device& interpreter() {
-  static const Device device("reference");
-  return device;
-}
-
 /// y = the sum of the function's results, each times its weight.
 auto weighted_sum(const NumberFunction& function, std::function<double(std::size_t)> weight) {
   return kernel(function.name, [function, weight](Arr<const double> x, Arr<double> y) {
@@ -48,7 +43,7 @@ std::vector<double> gradient(const Device& device, const SumKernel& sum, const P
 }
 
 /// The gradients by differences of values: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, with an error of the order h^4.
-std::vector<double> difference(const SumKernel& sum, const Points& points) {
+std::vector<double> difference(const Device& device, const SumKernel& sum, const Points& points) {
   constexpr double steps[] = {-2, -1, 1, 2};
   Points moved;
   std::vector<double> sizes;
@@ -62,7 +57,7 @@ std::vector<double> difference(const SumKernel& sum, const Points& points) {
       }
     }
   const int n = int(moved.size());
-  const Array<double> x(interpreter(), flat(moved)), y = zeros<double>(interpreter(), n);
+  const Array<double> x(device, flat(moved)), y = zeros<double>(device, n);
   launch(sum, n, x, y);
   const std::vector<double> f = y.to_vector();
   std::vector<double> slopes;
@@ -96,9 +91,10 @@ double random_weight(std::size_t k) { return std::cos(1.7 * double(k) + 0.4); }
 void GradientTest::expect_gradient(const NumberFunction& function, const Points& points, double tolerance,
                                    double between_devices) const {
   const SumKernel sum = weighted_sum(function, random_weight);
-  const std::vector<double> expected = gradient(interpreter(), sum, points);
+  const Device interpreter = interpreter_like(device());
+  const std::vector<double> expected = gradient(interpreter, sum, points);
   if (on_reference())
-    expect_equal(function, points, expected, difference(sum, points), tolerance, "differences");
+    expect_equal(function, points, expected, difference(interpreter, sum, points), tolerance, "differences");
   else
     expect_equal(function, points, gradient(device(), sum, points), expected, std::min(tolerance, between_devices),
                  "the interpreter");
@@ -113,7 +109,7 @@ void GradientTest::expect_chosen(const NumberFunction& function, const std::vect
 void GradientTest::expect_close(const NumberFunction& single, const NumberFunction& exact, const Points& points,
                                 double tolerance) const {
   expect_equal(single, points, gradient(device(), weighted_sum(single, random_weight), points),
-               gradient(interpreter(), weighted_sum(exact, random_weight), points), tolerance, "float64");
+               gradient(interpreter_like(device()), weighted_sum(exact, random_weight), points), tolerance, "float64");
 }
 
 Points random_points(int n, double lo, double hi, int count) {

@@ -39,6 +39,12 @@ std::string error_of(F f) {
   return {};
 }
 
+/// The interpreter that rounds products and sums as the device does: see Device::fuses_float32().
+inline Device interpreter_like(const Device& device) {
+  if (device.fuses_float32()) return Device(device.fuses_float64() ? "reference" : "reference:split64");
+  return Device(device.fuses_float64() ? "reference:split32" : "reference:split");
+}
+
 inline void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in: " << text;
 }

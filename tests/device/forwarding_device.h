@@ -9,6 +9,7 @@ namespace weft::test {
 class ForwardingDevice : public backend::Device {
  public:
   const backend::DeviceInfo& info() const override { return own_->info(); }
+  backend::FusedTypes fused() override { return own_->fused(); }
   backend::Allocation allocate(std::size_t bytes, backend::MemoryKind kind) override {
     return own_->allocate(bytes, kind);
   }

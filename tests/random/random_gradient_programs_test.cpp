@@ -108,7 +108,7 @@ DEVICE_TEST(RandomGradientsOfPrograms);
 TEST_P(RandomGradientsOfPrograms, agree_with_differences_and_the_interpreter) {
   const std::uint64_t first = platform::environment_number("WEFT_RANDOM_SEED", 1);
   const std::uint64_t number = platform::environment_number("WEFT_RANDOM_GRADIENTS", on_reference() ? 120 : 12);
-  const Device reference("reference");
+  const Device reference = interpreter_like(device());
   Counts counts;
   for (std::uint64_t seed = first; seed < first + number && !HasFailure(); ++seed) {
     SCOPED_TRACE("WEFT_RANDOM_SEED=" + std::to_string(seed) + " WEFT_RANDOM_GRADIENTS=1");

@@ -89,7 +89,7 @@ DEVICE_TEST(RandomGradients);
 TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
   const std::uint64_t first = platform::environment_number("WEFT_RANDOM_SEED", 1);
   const std::uint64_t count = platform::environment_number("WEFT_RANDOM_GRADIENTS", on_reference() ? 300 : 25);
-  const Device reference("reference");
+  const Device reference = interpreter_like(device());
   std::size_t compared = 0, skipped = 0, nonzero = 0;
   for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Case c = make(seed);

@@ -35,7 +35,7 @@ std::string how_to_repeat(std::uint64_t seed, const ir::Module& module) {
 }
 
 TEST_P(RandomPrograms, agree_with_the_interpreter) {
-  const Device reference("reference");
+  const Device reference = interpreter_like(device());
   for_each_program([&](std::uint64_t seed) {
     const RandomKernel program = random_kernel(seed);
     const ir::Module module = program.trace();
@@ -69,7 +69,7 @@ TEST_P(RandomPrograms, agree_with_themselves_as_steps_of_a_graph) {
 }
 
 TEST_P(RandomProgramsInNormalForm, agree_with_the_traced_form) {
-  const Device reference("reference");
+  const Device reference = interpreter_like(device());
   for_each_program([&](std::uint64_t seed) {
     const RandomKernel program = random_kernel(seed);
     const ir::Module normal = ir::promote(ir::normalise(program.trace()));

@@ -46,6 +46,7 @@ struct Kernels {
   static auto make(Reduction by, bool wide) {
     return kernel("reduce", [=](Arr<const T> a, Arr<const T> b, Arr<const vec<4, T>> a4, Arr<const vec<4, T>> b4,
                                 Arr<T> out, Int n) {
+      const tracing::AsWritten as_written;  // the same bits on every device
       // Minima and maxima are copies of elements.
       std::optional<tracing::AnyFloats> any;
       if (by == Reduction::min || by == Reduction::max) any.emplace();
@@ -109,6 +110,7 @@ template <class T, class R>
 struct ColumnKernels {
   static auto make(Reduction by, bool line) {
     return kernel("reduce columns", [=](Arr<const T, 4> a, Arr<const T, 4> b, Arr<R, 2> out, Int n) {
+      const tracing::AsWritten as_written;
       std::optional<tracing::AnyFloats> any;
       if (by == Reduction::min || by == Reduction::max) any.emplace();
       auto [t, column] = tid<2>();

@@ -63,7 +63,7 @@ void name_group_roots(const BvhBuild& build) {
 }  // namespace detail
 
 Int bvh_group_root(const Var<BvhData>& bvh, In<int> group, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Int wanted(group.id, detail::FromId{}), all = bvh.groups.shape(0);
   const Int first = lower_bound(bvh.groups, 0, all, wanted);
   Int root = kBvhNothing;
@@ -76,7 +76,7 @@ Int bvh_group_root(const Var<BvhData>& bvh, In<int> group, Loc loc) {
 }
 
 Int bvh_group_root(In<std::uint64_t> bvh, In<int> group, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return bvh_group_root(bvh_at(bvh, loc), group, loc);
 }
 

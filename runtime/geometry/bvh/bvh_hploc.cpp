@@ -369,6 +369,7 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
                                         Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts,
                                         Arr<vec2i> spans, Int n) {
                   const tracing::AnyFloats any;
+                  const tracing::AsWritten as_written;
                   const int left = merged_by(width) / 2;
                   const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
                   const Output out{bvh, halves, spans, packs};

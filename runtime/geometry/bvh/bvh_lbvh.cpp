@@ -30,6 +30,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
   return kernel("bvh_lbvh",
                 [packs, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys, Int n) {
                   const tracing::AnyFloats any;
+                  const tracing::AsWritten as_written;
                   Int i = tid();
                   Int first = i, last = i, height = 0;
                   Half h{box_of(bvh.lowers, bvh.uppers, bvh.primitives[i]), ~i, 1};

@@ -64,6 +64,7 @@ auto keys_kernel(bool again) {
   constexpr bool fine = sizeof(B) == 8;
   return kernel("bvh_keys", [again](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<const unsigned> info,
                                     Arr<B> keys, Arr<int> order) {
+    const tracing::AsWritten as_written;
     Int i = tid();
     Int primitive = again ? Int(order[i]) : i;
     Vec3 lower = lowers[primitive], upper = uppers[primitive];

@@ -116,7 +116,7 @@ TreeQuery::TreeQuery(TreeQuery&&) noexcept = default;
 TreeQuery::~TreeQuery() = default;
 
 Bool TreeQuery::next(Int& found, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return walk_->next(found);
 }
 
@@ -128,7 +128,7 @@ TreeQuery::Iterator TreeQuery::begin() {
 Int TreeQuery::open() {
   walk_->loop.emplace(detail::Block::Kind::while_, walk_->loc);
   walk_->loop->enter([&] {
-    tracing::CallPlace place(walk_->loc);
+    tracing::CallPlace place(walk_->loc, tracing::Rounding::as_written);
     return detail::condition(walk_->next(walk_->found), walk_->loc);
   });
   return walk_->found;
@@ -139,13 +139,13 @@ void TreeQuery::close() { walk_->loop->leave(); }
 bool TreeQuery::fresh() const { return !walk_->loop; }
 
 TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, const BvhRoot& root, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return TreeQuery(std::make_unique<detail::AabbWalk>(bvh.data, value(lower), value(upper), root, loc));
 }
 
 TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist,
                         const BvhRoot& root, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float limit = value(max_dist);
   detail::check_limit("bvh_query_ray", "max_dist", limit, loc);
   const RayData<Float> ray = detail::ray_through(bvh.data.nodes, value(origin), value(direction));
@@ -153,7 +153,7 @@ TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direct
 }
 
 TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("bvh_query_sphere", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), r, root, loc));
@@ -161,7 +161,7 @@ TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> ra
 
 TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, const BvhRoot& root,
                             Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("bvh_query_capsule", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), r, root, loc));

@@ -56,6 +56,7 @@ void write_keys(const AlgorithmCall& call, const Array<vec3>& points, const Arra
                 const Array<unsigned>& bounds, const Array<unsigned>& keys, const Array<int>& order) {
   static const auto of_points = kernel(
       "keys of points", [](Arr<const vec3> points, Arr<const unsigned> bounds, Arr<unsigned> keys, Arr<int> order) {
+        const tracing::AsWritten as_written;
         Int i = tid();
         Vec3 p = points[i];
         keys[i] = select(is_finite(p), morton_code(CurveGrid(bounds, 0, 10), p), kNowhere);
@@ -64,6 +65,7 @@ void write_keys(const AlgorithmCall& call, const Array<vec3>& points, const Arra
   static const auto of_rays =
       kernel("keys of rays", [](Arr<const vec3> origins, Arr<const vec3> directions, Arr<const unsigned> bounds,
                                 Arr<unsigned> keys, Arr<int> order) {
+        const tracing::AsWritten as_written;
         Int i = tid();
         Vec3 o = origins[i], d = directions[i];
         const Bool somewhere = is_finite(o) & is_finite(d) & any(not_equal(d, Vec3()));

@@ -74,6 +74,7 @@ auto make_count() {
   return kernel(kChecked ? "hash_grid_count_checked" : "hash_grid_count",
                 [](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of, Arr<int> ranks, Vec3i dims,
                    Vec3 per_dim, Float per_width, Int none) {
+                  const tracing::AsWritten as_written;
                   Int i = tid();
                   Vec3 p = points[i];
                   Int at[3];

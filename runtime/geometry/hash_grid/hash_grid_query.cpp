@@ -68,11 +68,11 @@ class GridWalk {
     in_body_ = false;
     run_.emplace(Block::Kind::while_, loc);
     run_->enter([&] {
-      tracing::CallPlace place(loc);
+      tracing::CallPlace place(loc, tracing::Rounding::as_written);
       in_body_ = false;
       return condition(place_ < end_, loc);
     });
-    tracing::CallPlace place(loc);
+    tracing::CallPlace place(loc, tracing::Rounding::as_written);
     in_body_ = true;
     const Int found = grid_.points[place_];
     place_ += 1;
@@ -81,7 +81,7 @@ class GridWalk {
   void close() {
     run_->leave();
     {
-      tracing::CallPlace place(loc);
+      tracing::CallPlace place(loc, tracing::Rounding::as_written);
       If (in_body_) {
         Break();
       }
@@ -169,12 +169,12 @@ HashGridQuery::HashGridQuery(HashGridQuery&&) noexcept = default;
 HashGridQuery::~HashGridQuery() = default;
 
 Bool HashGridQuery::next(Int& found, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return walk_->next(found);
 }
 
 Int HashGridQuery::place(Loc loc) const {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return walk_->place();
 }
 
@@ -188,18 +188,18 @@ void HashGridQuery::close() { walk_->close(); }
 bool HashGridQuery::fresh() const { return walk_->fresh(); }
 
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return detail::query(grid, point, radius, nullptr, loc);
 }
 
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, In<int> group, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Int g = value(group);
   return detail::query(grid, point, radius, &g, loc);
 }
 
 Int hash_grid_point_id(const HashGridInKernel& grid, In<int> i, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return grid.data.points[value(i)];
 }
 

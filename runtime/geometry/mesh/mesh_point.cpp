@@ -273,7 +273,7 @@ MeshPointHit with_face(const PointResult& r, const MeshInKernel& mesh, const Vec
 using detail::value;
 
 MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point, In<float> max_dist, MeshSign sign, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Vec3 p = value(point);
   detail::check_limit("mesh_query_point", "max_dist", value(max_dist), loc);
   if (sign == MeshSign::winding) detail::check_winding_numbers("mesh_query_point", mesh.arrays, loc);
@@ -281,7 +281,7 @@ MeshPointHit mesh_query_point(const MeshInKernel& mesh, In<vec3> point, In<float
 }
 
 MeshPointHit mesh_query_furthest_point(const MeshInKernel& mesh, In<vec3> point, In<float> min_dist, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Vec3 p = value(point);
   return detail::with_face(detail::furthest_func()(mesh.arrays, p, min_dist, loc), mesh, p, true);
 }

@@ -112,26 +112,26 @@ MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
 }
 
 TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return TreeQuery(std::make_unique<detail::FaceAabbWalk>(mesh.arrays, value(lower), value(upper), loc));
 }
 
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("mesh_query_sphere", "radius", r, loc);
   return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), r, loc));
 }
 
 Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const auto [a, b, c] = detail::points_of(mesh, value(face));
   const Float wu = value(u), wv = value(v);
   return lib::point_of_triangle<Float>(a, b, c, Vec3(wu, wv, 1 - wu - wv));
 }
 
 Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Int f = value(face);
   const Float wu = value(u), wv = value(v);
   return lib::point_of_triangle<Float>(mesh_get_velocity(mesh, f * 3, loc), mesh_get_velocity(mesh, f * 3 + 1, loc),
@@ -139,29 +139,29 @@ Vec3 mesh_eval_velocity(const MeshInKernel& mesh, In<int> face, In<float> u, In<
 }
 
 Vec3 mesh_eval_face_normal(const MeshInKernel& mesh, In<int> face, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const auto [a, b, c] = detail::points_of(mesh, value(face));
   return normalize(cross(b - a, c - a));
 }
 
 Int mesh_face_count(const MeshInKernel& mesh, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return mesh.arrays.indices.shape(0) / 3;
 }
 
 Int mesh_get_index(const MeshInKernel& mesh, In<int> k, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   return mesh.arrays.indices[value(k)];
 }
 
 Vec3 mesh_get_point(const MeshInKernel& mesh, In<int> k, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Vec3 p = mesh.arrays.points[mesh.arrays.indices[value(k)]];
   return mesh.held ? detach(p) : p;
 }
 
 Vec3 mesh_get_velocity(const MeshInKernel& mesh, In<int> k, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   Vec3 v;
   If (mesh.arrays.has_velocities != 0) {
     const Vec3 w = mesh.arrays.velocities[mesh.arrays.indices[value(k)]];

@@ -202,7 +202,7 @@ using detail::value;
 
 MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                           Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray", "max_t", value(max_t), loc);
   const Vec3 o = value(origin), d = value(direction);
   if (detail::asks_device(by))
@@ -212,14 +212,14 @@ MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> di
 
 Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                            Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_anyhit", "max_t", value(max_t), loc);
   if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
   return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 
 Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_count", "max_t", value(max_t), loc);
   return detail::count_func()(mesh.arrays, origin, direction, max_t, loc);
 }
@@ -243,7 +243,7 @@ MeshRayHits::MeshRayHits(MeshRayHits&&) noexcept = default;
 MeshRayHits::~MeshRayHits() = default;
 
 Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   State& s = *state_;
   const detail::RayFound found = detail::found_of(
       detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
@@ -272,7 +272,7 @@ bool MeshRayHits::fresh() const { return !state_->loop; }
 
 MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t,
                                Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_all", "max_t", value(max_t), loc);
   return MeshRayHits(mesh, value(origin), value(direction), value(max_t), loc);
 }

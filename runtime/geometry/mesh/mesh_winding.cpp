@@ -137,6 +137,7 @@ const auto& fields_of_leaves() {
   static const auto k = kernel("far fields of leaves", [](Arr<const BvhNode> nodes, Arr<const int> parents,
                                                           Arr<const vec4> corners, Arr<vec4> fields) {
     const tracing::AnyFloats any;
+    const tracing::AsWritten as_written;
     const Int node = tid();
     If (parents[node] < -1) {
       Return();  // names no node
@@ -185,6 +186,7 @@ const auto& fields_upwards() {
   static const auto k = kernel(
       "far fields upwards", [](Arr<const BvhNode> nodes, Arr<const int> parents, Arr<vec4> fields, Arr<int> arrived) {
         const tracing::AnyFloats any;
+        const tracing::AsWritten as_written;
         Int node = tid(), link = parents[node];
         const auto is_inner = [&](int side) {
           return bitcast<int>(Float(side ? nodes[node].lower1.w : nodes[node].lower0.w)) >= 0;
@@ -271,7 +273,7 @@ void check_winding_numbers(const char* query, const Var<MeshArrays>& mesh, Loc l
 }  // namespace detail
 
 Float mesh_winding_number(const MeshInKernel& mesh, In<vec3> point, float accuracy, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Var<MeshArrays>& m = mesh.arrays;
   detail::check_winding_numbers("mesh_winding_number", m, loc);
   return detach(detail::winding_number(m, detach(detail::value(point)), accuracy));

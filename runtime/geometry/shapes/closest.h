@@ -51,7 +51,7 @@ S distance_sq_segment_box(const VecOf<3, S>& a, const VecOf<3, S>& b, const VecO
 template <VecLike<3> P, VecLike<3> A, VecLike<3> B, VecLike<3> C>
 auto closest_point_triangle(const P& query, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<P, A, B, C>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::closest_point_triangle<S>(lift<S>(query, loc), lift<S>(a, loc), lift<S>(b, loc), lift<S>(c, loc));
 }
 
@@ -66,7 +66,7 @@ template <VecLike<3> A, VecLike<3> B, VecLike<3> C, VecLike<3> D, ScalarLike E =
 auto closest_point_edge_edge(const A& p1, const B& q1, const C& p2, const D& q2, const E& epsilon = 0,
                              Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<A, B, C, D, E>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::closest_point_edge_edge<S>(lift<S>(p1, loc), lift<S>(q1, loc), lift<S>(p2, loc), lift<S>(q2, loc),
                                          lift<S>(epsilon, loc));
 }
@@ -76,7 +76,7 @@ auto closest_point_edge_edge(const A& p1, const B& q1, const C& p2, const D& q2,
 template <VecLike<3> P, VecLike<3> L, VecLike<3> U>
 auto distance_sq_point_box(const P& query, const L& lower, const U& upper, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<P, L, U>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::distance_sq_point_box<S>(lift<S>(query, loc), lift<S>(lower, loc), lift<S>(upper, loc));
 }
 
@@ -88,7 +88,7 @@ auto distance_sq_point_box(const P& query, const L& lower, const U& upper, Loc l
 template <VecLike<3> A, VecLike<3> B, VecLike<3> L, VecLike<3> U>
 auto distance_sq_segment_box(const A& a, const B& b, const L& lower, const U& upper, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<A, B, L, U>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::distance_sq_segment_box<S>(lift<S>(a, loc), lift<S>(b, loc), lift<S>(lower, loc), lift<S>(upper, loc));
 }
 

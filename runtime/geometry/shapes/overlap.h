@@ -20,7 +20,7 @@ S solid_angle(const VecOf<3, S>& query, const VecOf<3, S>& a, const VecOf<3, S>&
 template <VecLike<3> A, VecLike<3> B, VecLike<3> C, VecLike<3> D>
 auto intersect_box_box(const A& lower1, const B& upper1, const C& lower2, const D& upper2, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<A, B, C, D>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::box_box<S>(lift<S>(lower1, loc), lift<S>(upper1, loc), lift<S>(lower2, loc), lift<S>(upper2, loc));
 }
 
@@ -30,7 +30,7 @@ template <VecLike<3> P, ScalarLike R, VecLike<3> L, VecLike<3> U>
 auto intersect_sphere_box(const P& center, const R& radius, const L& lower, const U& upper, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<P, R, L, U>;
   using T = HostOf<S>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   const S& r = lift<S>(radius, loc);
   return FaceLike<S, bool>((r >= T(0)) & (distance_sq_point_box(center, lower, upper, loc) <= r * r));
 }
@@ -42,7 +42,7 @@ auto intersect_capsule_box(const A& a, const B& b, const R& radius, const L& low
                            Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<A, B, R, L, U>;
   using T = HostOf<S>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   const S& r = lift<S>(radius, loc);
   return FaceLike<S, bool>((r >= T(0)) & (distance_sq_segment_box(a, b, lower, upper, loc) <= r * r));
 }
@@ -58,7 +58,7 @@ template <VecLike<3> A, VecLike<3> B, VecLike<3> C, VecLike<3> D, VecLike<3> E, 
 auto intersect_tri_tri(const A& v0, const B& v1, const C& v2, const D& u0, const E& u1, const F& u2,
                        Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<A, B, C, D, E, F>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::tri_tri<S>(lift<S>(v0, loc), lift<S>(v1, loc), lift<S>(v2, loc), lift<S>(u0, loc), lift<S>(u1, loc),
                          lift<S>(u2, loc));
 }
@@ -72,7 +72,7 @@ auto intersect_tri_tri(const A& v0, const B& v1, const C& v2, const D& u0, const
 template <VecLike<3> P, VecLike<3> A, VecLike<3> B, VecLike<3> C>
 auto solid_angle(const P& query, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<P, A, B, C>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::solid_angle<S>(lift<S>(query, loc), lift<S>(a, loc), lift<S>(b, loc), lift<S>(c, loc));
 }
 

@@ -72,7 +72,7 @@ inline constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 template <VecLike<3> O, VecLike<3> D>
 auto ray_data(const O& origin, const D& direction, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc));
 }
 /// Prepares a ray for boxes inside [lower, upper]: whatever is rounded, intersect_ray_box then finds every box that
@@ -83,7 +83,7 @@ auto ray_data(const O& origin, const D& direction, Loc loc = Loc::here()) {
 template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U>
 auto ray_data(const O& origin, const D& direction, const L& lower, const U& upper, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D, L, U>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc), lift<S>(lower, loc), lift<S>(upper, loc));
 }
 
@@ -94,7 +94,7 @@ auto ray_data(const O& origin, const D& direction, const L& lower, const U& uppe
 template <class S, VecLike<3> L, VecLike<3> U, ScalarLike T = float>
 RayBox<S> intersect_ray_box(const RayData<S>& ray, const L& lower, const U& upper, const T& max_t = lib::kNoLimit,
                             Loc loc = Loc::here()) {
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::ray_box<S>(ray, lift<S>(lower, loc), lift<S>(upper, loc), lift<S>(max_t, loc));
 }
 /// Intersects one ray with one box. A ray that touches the box hits it; rounding never loses a hit, but may find one
@@ -104,7 +104,7 @@ template <VecLike<3> O, VecLike<3> D, VecLike<3> L, VecLike<3> U, ScalarLike T =
 auto intersect_ray_box(const O& origin, const D& direction, const L& lower, const U& upper,
                        const T& max_t = lib::kNoLimit, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D, L, U, T>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   const auto &lo = lift<S>(lower, loc), &hi = lift<S>(upper, loc);
   const auto& limit = lift<S>(max_t, loc);
   const RayData<S> ray = lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc), lo, hi);
@@ -128,14 +128,14 @@ auto intersect_ray_box(const O& origin, const D& direction, const L& lower, cons
 template <class S, VecLike<3> A, VecLike<3> B, VecLike<3> C, ScalarLike T = float>
 RayTriangle<S> intersect_ray_triangle(const RayData<S>& ray, const A& a, const B& b, const C& c,
                                       const T& max_t = lib::kNoLimit, Loc loc = Loc::here()) {
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::ray_triangle<S>(ray, lift<S>(a, loc), lift<S>(b, loc), lift<S>(c, loc), lift<S>(max_t, loc));
 }
 template <VecLike<3> O, VecLike<3> D, VecLike<3> A, VecLike<3> B, VecLike<3> C, ScalarLike T = float>
 auto intersect_ray_triangle(const O& origin, const D& direction, const A& a, const B& b, const C& c,
                             const T& max_t = lib::kNoLimit, Loc loc = Loc::here()) {
   using S = lib::GeometryFaceOf<O, D, A, B, C, T>;
-  [[maybe_unused]] detail::CallSite<S> site(loc);
+  [[maybe_unused]] detail::CallSite<S> site(loc, detail::Rounding::as_written);
   return lib::ray_triangle<S>(lib::ray_data<S>(lift<S>(origin, loc), lift<S>(direction, loc)), lift<S>(a, loc),
                               lift<S>(b, loc), lift<S>(c, loc), lift<S>(max_t, loc));
 }

@@ -92,21 +92,21 @@ void report(const UInt& tag, const Kind& wanted, const char* use, const In<std::
 }  // namespace detail
 
 Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const detail::Found<BvhData> found = detail::read_at<BvhData>(id.id, detail::kBvhTag, loc);
   detail::report(found.tag, detail::kBvh, "a hierarchy of boxes", id);
   return found.data;
 }
 
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const detail::Found<MeshArrays> found = detail::read_at<MeshArrays>(id.id, detail::kMeshTag, loc);
   detail::report(found.tag, detail::kMesh, "a mesh", id);
   return found.data;
 }
 
 Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc) {
-  tracing::CallPlace place(loc);
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const detail::Found<HashGridArrays> found = detail::read_at<HashGridArrays>(id.id, detail::kHashGridTag, loc);
   detail::report(found.tag, detail::kHashGrid, "a hash grid", id);
   return found.data;

@@ -48,6 +48,11 @@ std::vector<std::byte> block_of(const ir::Module& module, const Arrays& arrays, 
 
 class LlvmRun : public testing::TestWithParam<std::uint32_t> {
  protected:
+  /// The interpreter that rounds products and sums as code for this processor does.
+  static Device interpreter_of_host() {
+    const auto* compiler = backend::native::Compiler::find();
+    return Device(compiler && !compiler->processor().target.fused ? "reference:split" : "reference");
+  }
   void SetUp() override {
     std::string why;
     compiler_ = backend::native::Compiler::find(&why);
@@ -76,7 +81,7 @@ class LlvmRun : public testing::TestWithParam<std::uint32_t> {
       compare(kernel, {1, n}, make);
   }
 
-  const Device reference_{"reference"};
+  const Device reference_ = interpreter_of_host();
 
  private:
   template <class... A>
