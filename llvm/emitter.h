@@ -201,6 +201,7 @@ class Emitter {
   /// parts lie between its scalars `begin` and `end` - 1.
   struct Record {
     std::vector<Id> members;
+    std::vector<Id> passed;  ///< of loads: the stores that later members would come before
     std::uint32_t stride, begin, end;
   };
   /// A lane of a vector among several.
@@ -210,7 +211,9 @@ class Emitter {
   };
   void plan_records();
   std::uint32_t record_stride(Id id) const;
-  bool joins(Record& record, Id id, std::uint32_t stride) const;
+  bool same_elements(Id a, Id b) const;
+  bool is_apart(Id id, const std::vector<Id>& others) const;
+  bool joins(Record& record, Id id) const;
   std::uint32_t vectors_of(const Record& record) const;
   bool is_whole(const Record& record) const;
   std::string record_mask(const Record& record, std::uint32_t number, const std::vector<char>& is_part);

@@ -33,29 +33,42 @@ std::uint32_t Emitter::record_stride(Id id) const {
   const ir::Shape address = ir::address_shape(kernel_, shapes_, id);
   if (address.kind != ir::Shape::Kind::affine || address.step <= 0 || address.step % kScalarBytes != 0) return 0;
   const std::int64_t stride = address.step / kScalarBytes;
-  const bool fits = stride > inst.width && stride <= kMostScalars;
+  const bool fits = stride > inst.width && stride <= kMostScalars &&
+                    inst.offset + inst.width * kScalarBytes <= std::max(inst.stride, kScalarBytes);
   return fits && inst.offset % kScalarBytes == 0 ? static_cast<std::uint32_t>(stride) : 0;
 }
 
-/// Adds an access to a record, if it is to a part of the same element that the record does not have yet.
-bool Emitter::joins(Record& record, Id id, std::uint32_t stride) const {
-  const Inst &inst = kernel_[id], &first = kernel_[record.members[0]];
-  const bool same = inst.op == first.op && inst.type == first.type && inst.stride == first.stride &&
-                    stride == record.stride && kernel_.arg(id, 0) == kernel_.arg(record.members[0], 0) &&
-                    kernel_.arg(id, 1) == kernel_.arg(record.members[0], 1);
-  const auto begin = static_cast<std::uint32_t>(inst.offset / kScalarBytes), end = begin + inst.width;
+/// Whether two accesses are to the same elements, if to different parts of them.
+bool Emitter::same_elements(Id a, Id b) const {
+  const Inst &x = kernel_[a], &y = kernel_[b];
+  return x.type == y.type && x.stride == y.stride && kernel_.arg(a, 0) == kernel_.arg(b, 0) &&
+         kernel_.arg(a, 1) == kernel_.arg(b, 1);
+}
+
+/// Whether an access has no scalar in common with any of others to the same elements: then they may change places.
+bool Emitter::is_apart(Id id, const std::vector<Id>& others) const {
+  const Inst& inst = kernel_[id];
+  return std::ranges::none_of(others, [&](Id other) {
+    const Inst& o = kernel_[other];
+    return inst.offset < o.offset + o.width * kScalarBytes && o.offset < inst.offset + inst.width * kScalarBytes;
+  });
+}
+
+/// Adds an access to a record, if it is to a part of the same elements that the record does not have yet, and all parts
+/// lie within an element.
+bool Emitter::joins(Record& record, Id id) const {
+  const auto begin = static_cast<std::uint32_t>(kernel_[id].offset / kScalarBytes), end = begin + kernel_[id].width;
   const std::uint32_t lowest = std::min(begin, record.begin), highest = std::max(end, record.end);
-  if (!same || highest - lowest > stride) return false;
-  for (Id member : record.members) {
-    const auto from = static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes);
-    if (begin < from + kernel_[member].width && from < end) return false;
-  }
+  if (!same_elements(record.members[0], id) || highest - lowest > record.stride) return false;
+  if (!is_apart(id, record.members) || !is_apart(id, record.passed)) return false;
   record.begin = lowest;
   record.end = highest;
   record.members.push_back(id);
   return true;
 }
 
+// Loads stay before the stores that follow them, and stores before the loads, unless they are to other parts of the
+// same elements: x.a += 1; x.b += 1 reads both, then writes both. Stores keep their order.
 void Emitter::plan_records() {
   record_of_.assign(kernel_.insts.size(), kNoRecord);
   for (const ir::Region& region : kernel_.regions) {
@@ -63,25 +76,30 @@ void Emitter::plan_records() {
     for (Id id : region.insts) {
       const Op op = kernel_[id].op;
       if (op == Op::result || op == Op::param || (op != Op::load && ir::info(op).effect == ir::Effect::pure)) continue;
-      // Loads stay before the stores that follow them, and stores before the loads.
-      if (op != Op::load) loads.clear();
-      if (op != Op::store) stores.clear();
       const std::uint32_t stride = record_stride(id);
-      std::vector<std::uint32_t>& open = op == Op::load ? loads : stores;
+      const bool is_load = op == Op::load;
+      std::vector<std::uint32_t>&open = is_load ? loads : stores, &others = is_load ? stores : loads;
       if (stride == 0) {
         stores.clear();
+        if (!is_load) loads.clear();
         continue;
       }
-      const auto joined =
-          std::ranges::find_if(open, [&](std::uint32_t record) { return joins(records_[record], id, stride); });
+      // This load would come before the stores of an open record, later loads of one before this store.
+      std::erase_if(others, [&](std::uint32_t number) {
+        Record& record = records_[number];
+        if (!same_elements(record.members[0], id) || (is_load && !is_apart(id, record.members))) return true;
+        if (!is_load) record.passed.push_back(id);
+        return false;
+      });
+      const auto joined = std::ranges::find_if(open, [&](std::uint32_t record) { return joins(records_[record], id); });
       if (joined != open.end()) {
         record_of_[id] = *joined;
         continue;
       }
-      stores.clear();  // stores keep their order
+      stores.clear();
       const auto begin = static_cast<std::uint32_t>(kernel_[id].offset / kScalarBytes);
       record_of_[id] = static_cast<std::uint32_t>(records_.size());
-      records_.push_back({{id}, stride, begin, begin + kernel_[id].width});
+      records_.push_back({{id}, {}, stride, begin, begin + kernel_[id].width});
       open.push_back(record_of_[id]);
     }
   }

@@ -140,6 +140,32 @@ TEST_P(ElementParts, accesses_keep_their_order) {
   }
 }
 
+TEST_P(ElementParts, parts_are_changed_one_after_another) {
+  const auto k = kernel("changes", [](Arr<vec3> a, Arr<vec3> b) {
+    Int i = tid();
+    a[i].z += 1;
+    a[i].x += 2;
+    a[i].y += a[i].x;
+    b[i].x = a[i].z;
+    a[i].z += b[i].x;
+    a[i].x = a[i].z * 2.0f;
+    b[i].y = a[i].x + b[i].x;
+  });
+  for (const int n : kSizes) {
+    std::vector<vec3> start, expected;
+    for (int i = 0; i < n; ++i) {
+      start.emplace_back(float(i), float(2 * i), float(3 * i));
+      // Both arrays are the same memory.
+      vec3 v = start.back();
+      v.z += 1, v.x += 2, v.y += v.x, v.x = v.z, v.z += v.x, v.x = v.z * 2, v.y = v.x + v.x;
+      expected.push_back(v);
+    }
+    Array<vec3> a(device(), start);
+    launch(k, n, a, a);
+    EXPECT_EQ(a.to_vector(), expected) << n;
+  }
+}
+
 TEST_P(ElementParts, matrices) {
   const auto k = kernel("matrices", [](Arr<const mat33> a, Arr<mat33> b, Arr<mat44> c) {
     Int i = tid();
