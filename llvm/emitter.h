@@ -217,9 +217,6 @@ class Emitter {
   std::uint32_t vectors_of(const Record& record) const;
   bool is_whole(const Record& record) const;
   std::string record_mask(const Record& record, std::uint32_t number, const std::vector<char>& is_part);
-  bool blends(const Record& record) const;
-  std::string permuted(Type type, const std::string& x, const Texts& from);
-  std::string taken(Type type, const Record& record, const Texts& sources, std::uint32_t part);
   std::string assembled(Type type, const Texts& sources, const std::vector<FromLane>& lanes);
   void load_record(const Record& record);
   void store_record(const Record& record);

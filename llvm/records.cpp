@@ -6,9 +6,7 @@
 //   %x = shufflevector <8 x float> %a, <8 x float> %b, <8 x i32> <i32 0, i32 S, ..>
 //   %x = shufflevector <8 x float> %x, <8 x float> %c, ..       once for each further vector
 // Accesses to parts of one element that follow each other are made together: loads by the first of them, stores by the
-// last. Where S is odd, no two lanes of a part have one place in their vectors: these
-// are blended, which is cheap, and shuffled once. What lies between the parts is read but never written, because other
-// threads may write it.
+// last. What lies between the parts is read but never written, because other threads may write it.
 #include <algorithm>
 
 #include "emitter.h"
@@ -134,27 +132,6 @@ std::string Emitter::record_mask(const Record& record, std::uint32_t number, con
   return all ? running : binary("and", ir::Type::b1, running, constant, lanes_);
 }
 
-/// Whether parts of elements of so many scalars are blended. Of few scalars, shuffles are as few.
-bool Emitter::blends(const Record& record) const { return record.stride % 2 == 1 && record.stride > 3; }
-
-std::string Emitter::permuted(ir::Type type, const std::string& x, const Texts& from) {
-  const std::string of = type_name(type, lanes_);
-  return out_.def("shufflevector {} {}, {} poison, {} {}", of, x, of, vector_of("i32", lanes_), lanes_of("i32", from));
-}
-
-/// The part of all elements, from the vectors that hold them.
-std::string Emitter::taken(ir::Type type, const Record& record, const Texts& sources, std::uint32_t part) {
-  std::vector<FromLane> lanes(lanes_);
-  Texts from;
-  for (std::uint32_t k = 0; k < lanes_; ++k) {
-    const std::uint32_t scalar = k * record.stride + part, place = scalar % lanes_;
-    lanes[blends(record) ? place : k] = {scalar / lanes_, place};
-    from.push_back(std::to_string(place));
-  }
-  const std::string made = assembled(type, sources, lanes);
-  return blends(record) ? permuted(type, made, from) : made;
-}
-
 /// A vector from lanes of several.
 std::string Emitter::assembled(ir::Type type, const Texts& sources, const std::vector<FromLane>& lanes) {
   const std::string of = type_name(type, lanes_);
@@ -181,7 +158,8 @@ std::string Emitter::assembled(ir::Type type, const Texts& sources, const std::v
   if (shuffled) return made;
   Texts from;
   for (const FromLane& lane : lanes) from.push_back(std::to_string(lane.lane));
-  return permuted(type, made, from);
+  return out_.def("shufflevector {} {}, {} poison, {} {}", of, made, of, vector_of("i32", lanes_),
+                  lanes_of("i32", from));
 }
 
 // ---- The code
@@ -216,7 +194,12 @@ void Emitter::load_record(const Record& record) {
   for (Id member : record.members)
     for (std::uint32_t k = 0; k < kernel_[member].width; ++k) {
       const std::uint32_t part = static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes) + k - record.begin;
-      put_part(member, k, taken(inst.type, record, sources, part), lanes_);
+      std::vector<FromLane> lanes;
+      for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+        const std::uint32_t scalar = lane * record.stride + part;
+        lanes.push_back({scalar / lanes_, scalar % lanes_});
+      }
+      put_part(member, k, assembled(inst.type, sources, lanes), lanes_);
     }
 }
 
@@ -231,20 +214,13 @@ void Emitter::store_record(const Record& record) {
     for (std::uint32_t k = 0; k < kernel_[member].width; ++k) {
       const std::uint32_t part = static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes) + k - record.begin;
       sources[part] = vector(kernel_.arg(member, static_cast<int>(k) + 2));
-      if (blends(record)) {  // each lane to its place in the vectors
-        Texts from(lanes_);
-        for (std::uint32_t lane = 0; lane < lanes_; ++lane)
-          from[(lane * record.stride + part) % lanes_] = std::to_string(lane);
-        sources[part] = permuted(inst.type, sources[part], from);
-      }
       written[part] = 1;
     }
   for (std::uint32_t number = 0; number < vectors_of(record); ++number) {
     std::vector<FromLane> lanes;
     for (std::uint32_t k = number * lanes_; k < (number + 1) * lanes_; ++k) {
       const bool is_part = k / record.stride < lanes_ && written[k % record.stride];
-      const std::uint32_t lane = blends(record) ? k % lanes_ : k / record.stride;
-      lanes.push_back(is_part ? FromLane{k % record.stride, lane} : FromLane{});
+      lanes.push_back(is_part ? FromLane{k % record.stride, k / record.stride} : FromLane{});
     }
     const auto is_nothing = [](const FromLane& lane) { return lane.source == FromLane::kNothing; };
     if (std::ranges::all_of(lanes, is_nothing)) continue;
