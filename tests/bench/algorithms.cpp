@@ -12,7 +12,7 @@
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
 #include "../../runtime/algorithms/sort/sort_passes.h"
-#include "cpu_contest.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #include "peers/elsewhere.h"
 

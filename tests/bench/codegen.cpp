@@ -1,7 +1,7 @@
 // Suite codegen: kernels of weft against the same kernels written by hand in GLSL, on one device and one stream.
 #include <fmt/format.h>
 
-#include "workloads.h"
+#include "work/workloads.h"
 
 namespace weft::bench {
 

@@ -1,7 +1,7 @@
 // Suite codegen, second part: functions of the library against the same algorithms written by hand in GLSL.
 #include <fmt/format.h>
 
-#include "workloads.h"
+#include "work/workloads.h"
 
 namespace weft::bench {
 

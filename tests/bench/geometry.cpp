@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "../../runtime/geometry/bvh.h"
-#include "cpu_contest.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #ifdef WEFT_EMBREE
 #include <embree3/rtcore.h>

@@ -11,7 +11,7 @@
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
 #include "../common/mesh_oracle.h"
-#include "cpu_contest.h"
+#include "cpu/contest_on_host.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 #include "peers/elsewhere.h"

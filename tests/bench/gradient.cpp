@@ -7,8 +7,8 @@
 
 #include "../../runtime/tape.h"
 #include "contest.h"
-#include "particle_gradient.h"
 #include "peers/elsewhere.h"
+#include "work/particle_gradient.h"
 
 namespace weft::bench {
 

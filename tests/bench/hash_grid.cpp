@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "../../runtime/geometry/hash_grid_query.h"
-#include "cpu_contest.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #include "peers/elsewhere.h"
 

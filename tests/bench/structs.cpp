@@ -1,5 +1,5 @@
 // Suite codegen, structs: one update of particles, kept as arrays of their fields and as an array of structs.
-#include "workloads.h"
+#include "work/workloads.h"
 
 namespace weft::bench {
 

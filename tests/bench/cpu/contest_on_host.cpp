@@ -1,5 +1,5 @@
 // The order of a contest on the host, and its rows.
-#include "cpu_contest.h"
+#include "contest_on_host.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "peers/elsewhere.h"
+#include "../peers/elsewhere.h"
 
 namespace weft::bench {
 

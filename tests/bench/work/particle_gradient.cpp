@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../../runtime/tape.h"
+#include "../../../runtime/tape.h"
 
 namespace weft::bench {
 

@@ -1,10 +1,10 @@
 // Suite cpu: kernels on the native device against the same kernels by hand.
 #include <fmt/format.h>
 
-#include "cpu_contest.h"
-#include "particle_gradient.h"
-#include "peers/elsewhere.h"
-#include "peers/hand.h"
+#include "../peers/elsewhere.h"
+#include "../peers/hand.h"
+#include "../work/particle_gradient.h"
+#include "contest_on_host.h"
 
 namespace weft::bench {
 

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "cpu_contest.h"
-#include "four_arrays.h"
-#include "harness.h"
-#include "large_kernel.h"
+#include "../four_arrays.h"
+#include "../harness.h"
+#include "../large_kernel.h"
+#include "contest_on_host.h"
 
 namespace weft::bench {
 

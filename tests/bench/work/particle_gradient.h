@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "../../runtime/weft.h"
+#include "../../../runtime/weft.h"
 
 namespace weft::bench {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "peers/host_threads.h"
-#include "workloads.h"
+#include "../peers/host_threads.h"
+#include "../work/workloads.h"
 
 namespace weft::bench {
 

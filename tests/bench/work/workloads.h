@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "contest.h"
+#include "../contest.h"
 
 namespace weft::bench {
 
