@@ -45,8 +45,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-constexpr int kParts = 20;
-ir::Module traced() { return traced_large_kernel(kParts, kOperations); }
+constexpr KernelSize kSize;
+ir::Module traced() { return traced_large_kernel(kSize, kOperations); }
 
 void trace_and_emit(Run& run) {
   const std::vector<std::uint32_t> words = spirv::emit(traced(), spirv::Target::everything());
@@ -55,7 +55,7 @@ void trace_and_emit(Run& run) {
       "trace and emit",
       [] {
         const auto start = Clock::now();
-        const ir::Module module = large_kernel(kParts).trace();
+        const ir::Module module = large_kernel(kSize).trace();
         benchmark::DoNotOptimize(ir::hash(module).lo);
         benchmark::DoNotOptimize(spirv::emit(module, spirv::Target::everything()).size());
         return since(start);

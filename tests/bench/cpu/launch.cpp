@@ -17,6 +17,9 @@ namespace {
 
 constexpr double kInline = 1e-6, kOnSleepers = 15e-6, kCached = 0.5e-3;
 
+/// Kernels of little more than 100 and 1000 operations.
+constexpr KernelSize kHundred{2, 2}, kThousand{15, 4};
+
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -70,16 +73,16 @@ void launch_on_sleepers(Run& run) {
 }
 
 /// Times a first use from trace to result. LLVM has been loaded, and no cache has the kernel.
-void first_use(Run& run, int parts, std::size_t operations, double budget) {
+void first_use(Run& run, KernelSize size, std::size_t operations, double budget) {
   if (!needs_native(run)) return;
-  const ir::Module module = traced_large_kernel(parts, operations);
+  const ir::Module module = traced_large_kernel(size, operations);
   constexpr int n = 64, kMany = 256;
   const Array<float> x = full<float>(run.device(), kMany, 0.5f), y = zeros<float>(run.device(), kMany);
   std::mt19937 random{std::random_device()()};
   const auto once = [&] {
     const float salt = std::uniform_real_distribution<float>(1, 2)(random);
     const auto start = Clock::now();
-    launch(large_kernel(parts, salt), n, x, y, 0.75f, 2);
+    launch(large_kernel(size, salt), n, x, y, 0.75f, 2);
     (void)y.at(0);
     return since(start);
   };
@@ -92,9 +95,9 @@ void first_use(Run& run, int parts, std::size_t operations, double budget) {
 
 /// Times what the device does for a kernel that the cache on disk has: its key, reading the entry, its checks, loading
 /// the code.
-void from_cache(Run& run, int parts, std::size_t operations) {
+void from_cache(Run& run, KernelSize size, std::size_t operations) {
   if (!needs_native(run)) return;
-  const ir::Module module = traced_large_kernel(parts, operations);
+  const ir::Module module = traced_large_kernel(size, operations);
   const ir::Hash hash = ir::hash(module);
   backend::Device& native = run.device().native();
   const auto loaded = [&] { return native.stats().loaded; };
@@ -117,10 +120,10 @@ void from_cache(Run& run, int parts, std::size_t operations) {
 void add_cpu_launch(Harness& harness) {
   harness.add("cpu", "launch a tiny kernel and wait, inline", launch_inline);
   harness.add("cpu", "launch a tiny kernel and wait, on sleeping threads", launch_on_sleepers);
-  harness.add("cpu", "first use of 100 operations", [](Run& run) { first_use(run, 3, 100, 15e-3); });
-  harness.add("cpu", "first use of 1000 operations", [](Run& run) { first_use(run, 20, 1000, 60e-3); });
-  harness.add("cpu", "100 operations from the cache", [](Run& run) { from_cache(run, 3, 100); });
-  harness.add("cpu", "1000 operations from the cache", [](Run& run) { from_cache(run, 20, 1000); });
+  harness.add("cpu", "first use of 100 operations", [](Run& run) { first_use(run, kHundred, 100, 15e-3); });
+  harness.add("cpu", "first use of 1000 operations", [](Run& run) { first_use(run, kThousand, 1000, 60e-3); });
+  harness.add("cpu", "100 operations from the cache", [](Run& run) { from_cache(run, kHundred, 100); });
+  harness.add("cpu", "1000 operations from the cache", [](Run& run) { from_cache(run, kThousand, 1000); });
 }
 
 }  // namespace weft::bench
