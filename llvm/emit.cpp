@@ -47,6 +47,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
   survey(0);
   find_barriers();
   lay_out_arrays();
+  plan_records();
   plan_pieces();
 }
 

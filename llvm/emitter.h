@@ -1,6 +1,6 @@
 // The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
-// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, atomics.cpp, group.cpp (arrays of the kernel, subgroups)
-// and pieces.cpp (barriers).
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, atomics.cpp, group.cpp (arrays of the kernel,
+// subgroups) and pieces.cpp (barriers).
 #pragma once
 #include <array>
 #include <functional>
@@ -195,6 +195,34 @@ class Emitter {
   std::string repeated_mask(std::uint32_t times);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
 
+  // ---- Parts of elements of several scalars: records.cpp
+
+  /// Accesses that are made together, to parts of one element for each lane. The element has `stride` scalars; the
+  /// parts lie between its scalars `begin` and `end` - 1.
+  struct Record {
+    std::vector<Id> members;
+    std::vector<Id> passed;  ///< of loads: the stores that later members would come before
+    std::uint32_t stride, begin, end;
+  };
+  /// A lane of a vector among several.
+  struct FromLane {
+    static constexpr std::uint32_t kNothing = ~0u;
+    std::uint32_t source = kNothing, lane = 0;
+  };
+  void plan_records();
+  std::uint32_t record_stride(Id id) const;
+  bool same_elements(Id a, Id b) const;
+  bool is_apart(Id id, const std::vector<Id>& others) const;
+  bool joins(Record& record, Id id) const;
+  std::uint32_t vectors_of(const Record& record) const;
+  bool is_whole(const Record& record) const;
+  std::string record_mask(const Record& record, std::uint32_t number, const std::vector<char>& is_part);
+  std::string assembled(Type type, const Texts& sources, const std::vector<FromLane>& lanes);
+  void load_record(const Record& record);
+  void store_record(const Record& record);
+  /// Makes the access with those that belong to its record. Returns false if it is to be made alone.
+  bool access_record(Id id);
+
   // ---- Atomic operations: atomics.cpp
 
   void atomic(Id id);
@@ -264,6 +292,9 @@ class Emitter {
   std::vector<Visible> visible_;           ///< in the order in which they became so
   std::vector<std::vector<Id>> results_;   ///< by instruction: the `result`s that read it, in order
   std::vector<char> is_used_, is_placed_;  ///< placed: the place of the vector gives it
+  static constexpr std::uint32_t kNoRecord = ~0u;
+  std::vector<Record> records_;
+  std::vector<std::uint32_t> record_of_;  ///< by instruction
   std::string mask_, all_lanes_;
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;

@@ -1,4 +1,4 @@
-// Loads and stores in one of four ways, by where the lanes lie.
+// Loads and stores in one of four ways, by where the lanes lie; a fifth is in records.cpp.
 //
 // same: one scalar access. A store leaves the value of the last active lane, as if the threads ran in turn.
 //   %x = load float, ptr %p, align 4
@@ -177,6 +177,7 @@ void Emitter::put_part(Id id, std::uint32_t k, const std::string& value, std::ui
 }
 
 void Emitter::load(Id id) {
+  if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
   Place at = place(id);
@@ -271,6 +272,7 @@ void Emitter::load_apart(Id id, Place& place) {
 // ---- Stores
 
 void Emitter::store(Id id) {
+  if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   Place at = place(id);
   if (at.kind == Place::Kind::same) return store_same(id, at);

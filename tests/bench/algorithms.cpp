@@ -12,6 +12,7 @@
 #include "../../runtime/algorithms/scan.h"
 #include "../../runtime/algorithms/sort.h"
 #include "../../runtime/algorithms/sort/sort_passes.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #include "peers/elsewhere.h"
 
@@ -270,7 +271,7 @@ void scan_numbers(Run& run) {
 
 /// Seconds of warp-lang's sort and scan on the same cores, or nothing if it is not installed.
 std::optional<std::vector<double>> warp_seconds(int rounds) {
-  return ask_warp("algorithms.py", fmt::format("{} {} {}", kSorted, kScanned, rounds), 2);
+  return ask_python("algorithms.py", fmt::format("{} {} {}", kSorted, kScanned, rounds), 2);
 }
 
 void sort_against_warp(Run& run) {
@@ -354,6 +355,14 @@ void add_algorithms(Harness& harness) {
     harness.add("algorithms", fmt::format("sort {} pairs, other tiles", size),
                 [thousands](Run& run) { sort_shapes(run, thousands * 1'000ll); });
   }
+}
+
+void add_cpu_algorithms(Harness& harness) {
+  add_beside_vulkan(harness, "sort 16M keys", sort_keys);
+  add_beside_vulkan(harness, "sort 16M pairs", sort_pairs);
+  add_beside_vulkan(harness, "sort 16M pairs, warp", sort_against_warp);
+  add_beside_vulkan(harness, "scan 64M", scan_numbers);
+  add_beside_vulkan(harness, "scan 64M, warp", scan_against_warp);
 }
 
 }  // namespace weft::bench

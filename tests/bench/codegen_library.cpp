@@ -1,7 +1,7 @@
 // Suite codegen, second part: functions of the library against the same algorithms written by hand in GLSL.
 #include <fmt/format.h>
 
-#include "contest.h"
+#include "work/workloads.h"
 
 namespace weft::bench {
 
@@ -12,14 +12,6 @@ using backend::MemoryRange;
 using Address = std::uint64_t;
 
 const std::string kBlock = "local_size_x = 256";
-
-/// Adds all numbers of an array's elements to a list.
-template <class T>
-void append(std::vector<float>& flat, const Array<T>& array) {
-  const std::vector<T> values = array.to_vector();
-  const auto* numbers = reinterpret_cast<const float*>(values.data());
-  flat.insert(flat.end(), numbers, numbers + values.size() * sizeof(T) / sizeof(float));
-}
 
 // a = u diag(sigma) v^T of a million matrices. The GLSL follows the algorithm of frontend/library/factor.cpp; `sweeps`
 // is its code that repeats the sweeps: a loop, or line by line.
@@ -109,73 +101,31 @@ std::string svd3_text(const std::string& sweeps) {
 }
 
 void svd3_of_random_matrices(Run& run) {
-  constexpr std::int64_t n = 1 << 20;
-  const Device& device = run.device();
-  const std::vector<mat33> a0 = packed<mat33>(random_floats(9 * n, -1, 1, 9));
-  Array<mat33> a(device, a0), u = empty<mat33>(device, n), v = empty<mat33>(device, n);
-  Array<vec3> sigma = empty<vec3>(device, n);
-
-  auto k = kernel("svd3", [](Arr<const mat33> a, Arr<mat33> u, Arr<vec3> sigma, Arr<mat33> v) {
-    Int i = tid();
-    svd3(a[i], u[i], sigma[i], v[i]);
-  });
-
+  Svd3OfMany work(run.device());
+  constexpr std::int64_t n = Svd3OfMany::n;
   struct Args {
     Address a, u, sigma, v;
     std::uint32_t count;
-  } args{a.address(), u.address(), sigma.address(), v.address(), n};
-  mat33 unwritten;
-  for (float& x : unwritten.m) x = kUnwritten;
-  Contest contest;
-  contest.reset = [&] {
-    u.fill(unwritten);
-    v.fill(unwritten);
-    sigma.fill(vec3(kUnwritten));
-  };
-  contest.result = [&] {
-    std::vector<float> flat;
-    append(flat, sigma);
-    append(flat, u);
-    append(flat, v);
-    return flat;
-  };
-  contest.expected = [&](std::size_t at) {
-    if (at < 3 * n) return svd3(a0[at / 3]).sigma[int(at % 3)];
-    const std::size_t e = at - 3 * n;
-    return e < 9 * n ? svd3(a0[e / 9]).u.m[e % 9] : svd3(a0[e / 9 - n]).v.m[e % 9];
-  };
-  contest.weft = [&] { launch(k, n, a, u, sigma, v); };
-  contest.tolerance = 1e-3;  // vectors of close singular values turn with rounding errors
-  contest.outliers = 0.01;
-  const std::vector<MemoryRange> ranges{reads(a), writes(u), writes(sigma), writes(v)};
-  backend::Device& native = device.native();
+  } args{work.a.address(), work.u.address(), work.sigma.address(), work.v.address(), n};
+  const std::vector<MemoryRange> ranges{reads(work.a), writes(work.u), writes(work.sigma), writes(work.v)};
+  backend::Device& native = run.device().native();
   const Grid grid{groups(n, 256), 1, 1};
-  contest.glsl.emplace_back(native, "GLSL lines", svd3_text("sweep(d, o, w); sweep(d, o, w);"), grid, args, ranges);
-  contest.glsl.emplace_back(native, "GLSL loop", svd3_text("for (int k = 1; k < 3; ++k) sweep(d, o, w);"), grid, args,
-                            ranges);
-  race(run, contest);
+  work.contest.glsl.emplace_back(native, "GLSL lines", svd3_text("sweep(d, o, w); sweep(d, o, w);"), grid, args,
+                                 ranges);
+  work.contest.glsl.emplace_back(native, "GLSL loop", svd3_text("for (int k = 1; k < 3; ++k) sweep(d, o, w);"), grid,
+                                 args, ranges);
+  race(run, work.contest);
 }
 
-// Gradient noise in space, on a plane through it.
-
 void noise_image(Run& run) {
-  constexpr std::int64_t n = 2048;
-  const Device& device = run.device();
-  auto out = empty<float, 2>(device, {n, n});
-
-  auto k = kernel("noise", [](Arr<float, 2> out, UInt seed, Float z) {
-    auto [i, j] = tid<2>();
-    out(i, j) = noise(seed, Vec3(Float(j), Float(i), z) * 0.07f);
-  });
-
-  constexpr unsigned seed = 7;
-  constexpr float z = 3.3f;
+  NoiseImage work(run.device());
+  constexpr std::int64_t n = NoiseImage::n;
   struct Args {
     Address out;
     std::int32_t n;
     std::uint32_t seed;
     float z;
-  } args{out.address(), n, seed, z};
+  } args{work.out.address(), n, NoiseImage::seed, NoiseImage::z};
   const std::string head = R"(
     layout(push_constant, scalar) uniform Args { Floats result; int n; uint seed; float z; };
     uint pcg(uint x) {
@@ -215,42 +165,24 @@ void noise_image(Run& run) {
       if (i >= n || j >= n) return;
       int at = i * n + j;)" +
                             body;
-  backend::Device& native = device.native();
-  Contest contest;
-  contest.reset = [&] { out.fill(kUnwritten); };
-  contest.result = [&] { return out.to_vector(); };
-  contest.expected = [&](std::size_t at) { return noise(seed, vec3(float(at % n), float(at / n), z) * 0.07f); };
-  contest.weft = [&] { launch(k, {n, n}, out, seed, z); };
-  const std::vector<MemoryRange> ranges{writes(out)};
-  contest.glsl.emplace_back(native, "GLSL 256", glsl_kernel(kBlock, line), Grid{groups(n * n, 256), 1, 1}, args,
-                            ranges);
-  contest.glsl.emplace_back(native, "GLSL 16x16", glsl_kernel("local_size_x = 16, local_size_y = 16", plane),
-                            Grid{groups(n, 16), groups(n, 16), 1}, args, ranges);
-  contest.glsl.emplace_back(native, "GLSL 32x8", glsl_kernel("local_size_x = 32, local_size_y = 8", plane),
-                            Grid{groups(n, 32), groups(n, 8), 1}, args, ranges);
-  race(run, contest);
+  backend::Device& native = run.device().native();
+  const std::vector<MemoryRange> ranges{writes(work.out)};
+  work.contest.glsl.emplace_back(native, "GLSL 256", glsl_kernel(kBlock, line), Grid{groups(n * n, 256), 1, 1}, args,
+                                 ranges);
+  work.contest.glsl.emplace_back(native, "GLSL 16x16", glsl_kernel("local_size_x = 16, local_size_y = 16", plane),
+                                 Grid{groups(n, 16), groups(n, 16), 1}, args, ranges);
+  work.contest.glsl.emplace_back(native, "GLSL 32x8", glsl_kernel("local_size_x = 32, local_size_y = 8", plane),
+                                 Grid{groups(n, 32), groups(n, 8), 1}, args, ranges);
+  race(run, work.contest);
 }
 
-// out[i] = v[i] turned by q[i]
-
 void rotation_of_vectors(Run& run) {
-  constexpr std::int64_t n = 4 << 20;
-  const Device& device = run.device();
-  std::vector<quat> q0 = packed<quat>(random_floats(4 * n, -1, 1, 10));
-  for (quat& q : q0) q = normalize(q);
-  const std::vector<vec3> v0 = packed<vec3>(random_floats(3 * n, -1, 1, 11));
-  Array<quat> q(device, q0);
-  Array<vec3> v(device, v0), out = empty<vec3>(device, n);
-
-  auto k = kernel("rotation", [](Arr<const quat> q, Arr<const vec3> v, Arr<vec3> out) {
-    Int i = tid();
-    out[i] = quat_rotate(q[i], v[i]);
-  });
-
+  RotationOfVectors work(run.device());
+  constexpr std::int64_t n = RotationOfVectors::n;
   struct Args {
     Address q, v, out;
     std::uint32_t count;
-  } args{q.address(), v.address(), out.address(), n};
+  } args{work.q.address(), work.v.address(), work.out.address(), n};
   const std::string text = glsl_kernel(kBlock, R"(
     layout(push_constant, scalar) uniform Args { ConstVec4s q; Vec3s v; Vec3s result; uint count; };
     void main() {
@@ -260,18 +192,9 @@ void rotation_of_vectors(Run& run) {
       vec3 x = v.v[i], t = 2.0 * cross(r.xyz, x);
       result.v[i] = x + r.w * t + cross(r.xyz, t);
     })");
-  Contest contest;
-  contest.reset = [&] { out.fill(vec3(kUnwritten)); };
-  contest.result = [&] {
-    std::vector<float> flat;
-    append(flat, out);
-    return flat;
-  };
-  contest.expected = [&](std::size_t at) { return quat_rotate(q0[at / 3], v0[at / 3])[int(at % 3)]; };
-  contest.weft = [&] { launch(k, n, q, v, out); };
-  contest.glsl.emplace_back(device.native(), "GLSL 256", text, Grid{groups(n, 256), 1, 1}, args,
-                            std::vector<MemoryRange>{reads(q), reads(v), writes(out)});
-  race(run, contest);
+  work.contest.glsl.emplace_back(run.device().native(), "GLSL 256", text, Grid{groups(n, 256), 1, 1}, args,
+                                 std::vector<MemoryRange>{reads(work.q), reads(work.v), writes(work.out)});
+  race(run, work.contest);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "../../backends/vulkan/program.h"
 #include "../../spirv/emit.h"
 #include "harness.h"
+#include "large_kernel.h"
 
 namespace weft::bench {
 
@@ -44,41 +45,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// Makes a kernel of a thousand operations of all kinds that survive clean-up: arithmetic that no rule folds, on
-// variables that loops and branches change.
-auto large_kernel() {
-  return kernel("large", [](Arr<const float> x, Arr<float> y, Float scale, Int count) {
-    Int i = tid();
-    Float a = x[i], b = scale;
-    for (int part = 0; part < 20; ++part) {
-      for (auto k : range(count)) {
-        Float t = Float(k) * a + b;
-        for (int step = 0; step < 4; ++step) {
-          t = t * a + sqrt(abs(t) + 0.5f * float(part + 1));
-          b = min(b * t, a) - sin(t + float(step));
-        }
-        If (t > b) {
-          a += t * 0.25f;
-        }
-        Else { b -= x[i + k]; }
-      }
-      y[i + part] = a * b;
-    }
-  });
-}
-
-std::size_t operations_of(const ir::Module& module) {
-  std::size_t n = 0;
-  for (const ir::Region& region : module.regions) n += region.insts.size();
-  return n;
-}
-
-ir::Module traced() {
-  ir::Module module = large_kernel().trace();
-  if (const std::size_t n = operations_of(module); n < kOperations)
-    throw std::runtime_error(fmt::format("the kernel has {} operations after cleaning up, not {}", n, kOperations));
-  return module;
-}
+constexpr KernelSize kSize;
+ir::Module traced() { return traced_large_kernel(kSize, kOperations); }
 
 void trace_and_emit(Run& run) {
   const std::vector<std::uint32_t> words = spirv::emit(traced(), spirv::Target::everything());
@@ -87,7 +55,7 @@ void trace_and_emit(Run& run) {
       "trace and emit",
       [] {
         const auto start = Clock::now();
-        const ir::Module module = large_kernel().trace();
+        const ir::Module module = large_kernel(kSize).trace();
         benchmark::DoNotOptimize(ir::hash(module).lo);
         benchmark::DoNotOptimize(spirv::emit(module, spirv::Target::everything()).size());
         return since(start);

@@ -22,6 +22,16 @@ double error_of(float value, float wanted) {
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
+}  // namespace
+
+std::vector<float> result_of(const Contest& contest, Stream& stream, const std::function<void()>& launch) {
+  contest.reset();
+  stream.synchronize();
+  launch();
+  stream.synchronize();  // launches on the native stream are unknown to the arrays: they would not wait for them
+  return contest.result();
+}
+
 void check(const Contest& contest, const std::string& who, const std::vector<float>& got,
            const std::function<float(std::size_t)>& wanted, std::size_t step) {
   std::size_t wrong = 0, checked = 0, first = 0;
@@ -32,24 +42,19 @@ void check(const Contest& contest, const std::string& who, const std::vector<flo
                                          first, got[first], wanted(first)));
 }
 
-}  // namespace
+void check_with_host(const Contest& contest, const std::string& who, const std::vector<float>& got) {
+  check(contest, who, got, contest.expected, std::max<std::size_t>(1, got.size() / 257));
+}
 
 // Checks both sides before it times them: weft against the host at some hundred places, GLSL against weft everywhere.
 void race(Run& run, const Contest& contest) {
   Stream stream = run.device().stream();
   backend::Stream& native = stream.native();
-  auto once = [&](const std::function<void()>& launch_one) {
-    contest.reset();
-    stream.synchronize();
-    launch_one();
-    stream.synchronize();  // launches on the native stream are unknown to the arrays: they would not wait for them
-    return contest.result();
-  };
-  const std::vector<float> ours = once(contest.weft);
-  check(contest, "weft", ours, contest.expected, std::max<std::size_t>(1, ours.size() / 257));
+  const std::vector<float> ours = result_of(contest, stream, contest.weft);
+  check_with_host(contest, "weft", ours);
   for (const GlslKernel& glsl : contest.glsl)
-    check(
-        contest, glsl.name(), once([&] { glsl.launch(native); }), [&](std::size_t i) { return ours[i]; }, 1);
+    check(contest, glsl.name(), result_of(contest, stream, [&] { glsl.launch(native); }),
+          [&](std::size_t i) { return ours[i]; });
 
   const auto start = std::chrono::steady_clock::now();
   contest.glsl[0].launch(native);

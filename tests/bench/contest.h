@@ -25,6 +25,15 @@ struct Contest {
   double outliers = 0;                         ///< share of the results that may differ by more
 };
 
+/// Brings the results to where each side starts from, runs `launch` and reads them.
+std::vector<float> result_of(const Contest& contest, Stream& stream, const std::function<void()>& launch);
+/// Compares every step-th result with the wanted one.
+/// Errors: std::runtime_error naming `who` and the first wrong result.
+void check(const Contest& contest, const std::string& who, const std::vector<float>& got,
+           const std::function<float(std::size_t)>& wanted, std::size_t step = 1);
+/// The same against the host's results, at some hundred places.
+void check_with_host(const Contest& contest, const std::string& who, const std::vector<float>& got);
+
 /// Checks the results of all sides, then times them against each other and reports the row.
 /// Errors: std::runtime_error naming the side and the first wrong result.
 void race(Run& run, const Contest& contest);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "../../runtime/geometry/bvh.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #ifdef WEFT_EMBREE
 #include <embree3/rtcore.h>
@@ -147,6 +148,15 @@ void add_geometry(Harness& harness) {
                 [n = n](Run& run) { build_or_refit(run, n, BvhBuilder::hploc, false); });
     harness.add("geometry", fmt::format("refit {}", name),
                 [n = n](Run& run) { build_or_refit(run, n, BvhBuilder::hploc, true); });
+  }
+}
+
+void add_cpu_builds(Harness& harness) {
+  for (const auto& [name, n] : {std::pair("160k", 160000), std::pair("1M", 1000000)}) {
+    add_beside_vulkan(harness, fmt::format("build LBVH {}", name),
+                      [n = n](Run& run) { build_or_refit(run, n, BvhBuilder::lbvh, false); });
+    add_beside_vulkan(harness, fmt::format("build H-PLOC {}", name),
+                      [n = n](Run& run) { build_or_refit(run, n, BvhBuilder::hploc, false); });
   }
 }
 

@@ -11,6 +11,7 @@
 #include "../../runtime/geometry/mesh_query.h"
 #include "../../runtime/geometry/spatial_order.h"
 #include "../common/mesh_oracle.h"
+#include "cpu/contest_on_host.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 #include "peers/elsewhere.h"
@@ -35,7 +36,7 @@ void put(std::ofstream& to, const std::vector<T>& values) {
 enum Figure : std::size_t { kSeconds, kSum, kFigures };
 std::optional<std::vector<double>> measure_warp(const char* kind, const MeshData& data,
                                                 const std::vector<std::vector<vec3>>& asked, int rounds) {
-  return ask_warp("mesh_queries.py", fmt::format("{} {}", kind, rounds), kFigures, [&](std::ofstream& file) {
+  return ask_python("mesh_queries.py", fmt::format("{} {}", kind, rounds), kFigures, [&](std::ofstream& file) {
     put(file, data.points), put(file, data.indices);
     for (const std::vector<vec3>& a : asked) put(file, a);
   });
@@ -65,7 +66,7 @@ void closest_points(Run& run, int triangles, bool sorted) {
   const std::vector<vec3> points = scattered(kQueries, 3);
   // A round on a large mesh takes several seconds.
   const int rounds = std::min(run.rounds(), triangles > 500'000 ? 5 : kMostRounds);
-  const auto warp = measure_warp("points", data, {points}, rounds);
+  const auto warp = run.alone() ? std::nullopt : measure_warp("points", data, {points}, rounds);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> asked(run.device(), points);
@@ -124,7 +125,7 @@ void overlapping_boxes(Run& run, int triangles) {
     uppers.push_back(center + vec3(half));
   }
   const int rounds = std::min(run.rounds(), kMostRounds);
-  const auto warp = measure_warp("boxes", data, {lowers, uppers}, rounds);
+  const auto warp = run.alone() ? std::nullopt : measure_warp("boxes", data, {lowers, uppers}, rounds);
 
   const Mesh mesh(run.device(), data);
   const Array<vec3> lower(run.device(), lowers), upper(run.device(), uppers);
@@ -159,6 +160,13 @@ void add_geometry_queries(Harness& harness) {
     harness.add("geometry", fmt::format("200k overlapping boxes, {} triangles", name),
                 [n = n](Run& run) { overlapping_boxes(run, n); });
   }
+}
+
+void add_cpu_queries(Harness& harness) {
+  add_beside_vulkan(harness, "200k closest points, 160k triangles",
+                    [](Run& run) { closest_points(run, 160'000, false); });
+  add_beside_vulkan(harness, "200k overlapping boxes, 160k triangles",
+                    [](Run& run) { overlapping_boxes(run, 160'000); });
 }
 
 }  // namespace weft::bench

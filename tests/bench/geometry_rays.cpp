@@ -11,6 +11,7 @@
 #include "../../runtime/geometry/spatial_order.h"
 #include "../common/embree_rays.h"
 #include "../common/mesh_oracle.h"
+#include "cpu/contest_on_host.h"
 #include "geometry_shapes.h"
 #include "harness.h"
 
@@ -125,6 +126,12 @@ void add_geometry_rays(Harness& harness) {
     harness.add("geometry", fmt::format("1M incoherent rays, sorted, {} triangles", name),
                 [n = n](Run& run) { race_rays(run, n, incoherent(), true); });
   }
+}
+
+void add_cpu_rays(Harness& harness) {
+  add_beside_vulkan(harness, "1M primary rays, 160k triangles", [](Run& run) { race_rays(run, 160'000, primary()); });
+  add_beside_vulkan(harness, "1M incoherent rays, 160k triangles",
+                    [](Run& run) { race_rays(run, 160'000, incoherent()); });
 }
 
 }  // namespace weft::bench

@@ -8,6 +8,7 @@
 #include "../../runtime/tape.h"
 #include "contest.h"
 #include "peers/elsewhere.h"
+#include "work/particle_gradient.h"
 
 namespace weft::bench {
 
@@ -217,54 +218,19 @@ void loop(Run& run) {
 /// Times the particle system of Warp's documents, forward and back, against warp-lang on its CPU device. Warp's tape
 /// needs arrays of its own for each step; weft's keeps what is overwritten.
 void particles(Run& run) {
-  constexpr int n = 100'000, steps = 60;
-  const auto warp = ask_warp("particles.py", fmt::format("{} {} {}", n, steps, run.rounds()), 3);
-
-  const Device& device = run.device();
-  auto x = zeros<vec3>(device, n), v = zeros<vec3>(device, n).requires_grad();
-  const auto w = full<float>(device, n, 2);
-  auto loss = zeros<float>(device, 1);
-  auto integrate =
-      kernel("integrate", [](Arr<vec3> x, Arr<vec3> v, Arr<const float> w, Vec3 gravity, Float stiffness, Float dt) {
-        Int i = tid();
-        Vec3 f = -stiffness * x[i];
-        v[i] += (f * w[i] + gravity) * dt;
-        x[i] += v[i] * dt;
-      });
-  auto mean_square = kernel("mean_square", [](Arr<const vec3> x, Float scale, Arr<float> loss) {
-    Vec3 p = x[tid()];
-    atomic_add(loss[0], dot(p, p) * scale);
-  });
+  const auto warp = ask_python("particles.py",
+                               fmt::format("{} {} {}", ParticleGradient::n, ParticleGradient::steps, run.rounds()), 3);
+  ParticleGradient work(run.device());
   std::vector<double> samples;
   for (int round = 0; round < run.rounds() + 1; ++round) {
-    x.fill({0.1f, 0.2f, 0.3f});
-    v.fill({1, 0, -1});
-    v.zero_grad();
-    loss.zero();
-    loss.wait();
+    work.reset();
     const auto start = std::chrono::steady_clock::now();
-    Tape tape;
-    tape.record([&] {
-      for (int s = 0; s < steps; ++s) launch(integrate, n, x, v, w, vec3{0, -9.81f, 0}, 3, 0.01f);
-      launch(mean_square, n, x, 1.0f / n, loss);
-    });
-    tape.backward(loss);
-    v.grad().wait();
+    work.run();
     if (round > 0) samples.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  // The host computes the y coordinate, and the slopes of place and velocity with respect to the velocity at the start.
-  double place = 0.2, velocity = 0, place_slope = 0, velocity_slope = 1;
-  for (int s = 0; s < steps; ++s) {
-    velocity += (-3 * place * 2 - 9.81) * 0.01;
-    velocity_slope += -3 * place_slope * 2 * 0.01;
-    place += velocity * 0.01;
-    place_slope += velocity_slope * 0.01;
-  }
-  const double own = double(v.grad().at(0)[1]) * n, expected = 2 * place * place_slope;
-  if (std::abs(own - expected) > 1e-3 * std::abs(expected))
-    throw std::runtime_error(fmt::format("the gradient is {}, by the host {}", own, expected));
-  if (warp && std::abs(own - (*warp)[2]) > 1e-3 * std::abs((*warp)[2]))
-    throw std::runtime_error(fmt::format("the gradient is {}, and warp-lang's {}", own, (*warp)[2]));
+  work.check();
+  if (warp && std::abs(work.gradient() - (*warp)[2]) > 1e-3 * std::abs((*warp)[2]))
+    throw std::runtime_error(fmt::format("the gradient is {}, and warp-lang's {}", work.gradient(), (*warp)[2]));
   run.compare(summarise(std::move(samples)), warp_reference(warp, {0, 1}), "ms");
 }
 

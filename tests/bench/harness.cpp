@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -31,10 +32,16 @@ double units_per_second(const std::string& unit) {
   throw std::invalid_argument("no such unit: " + unit);
 }
 
-double seconds_of(const std::function<void()>& f) {
+/// Of one run.
+struct Sample {
+  double seconds, processor_seconds;
+};
+Sample sample_of(const std::function<void()>& f) {
+  const std::clock_t processor = std::clock();
   const auto start = std::chrono::steady_clock::now();
   f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {seconds, double(std::clock() - processor) / CLOCKS_PER_SEC};
 }
 
 // Takes Google Benchmark's repetitions instead of printing them.
@@ -97,14 +104,19 @@ void take_turns(std::size_t candidates, int rounds, const std::function<void(std
 }
 
 std::vector<Timing> interleave(const std::vector<std::function<void()>>& candidates, int rounds, int warm_ups) {
-  std::vector<std::vector<double>> samples(candidates.size());
+  std::vector<std::vector<double>> samples(candidates.size()), processor(candidates.size());
   take_turns(candidates.size(), warm_ups + rounds, [&](std::size_t which, int round) {
     if (round < warm_ups) return candidates[which]();
     if (!samples[which].empty() && samples[which].back() < kShort) candidates[which]();
-    samples[which].push_back(seconds_of(candidates[which]));
+    const Sample sample = sample_of(candidates[which]);
+    samples[which].push_back(sample.seconds);
+    processor[which].push_back(sample.processor_seconds);
   });
   std::vector<Timing> timings;
-  for (auto& s : samples) timings.push_back(summarise(std::move(s)));
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    timings.push_back(summarise(std::move(samples[k])));
+    timings.back().processor_seconds = summarise(std::move(processor[k])).seconds;
+  }
   return timings;
 }
 
@@ -130,21 +142,31 @@ std::string Run::threads_text() const {
   return threads_ == 1 ? "one thread" : fmt::format("{} threads", threads_);
 }
 
+Run Run::elsewhere(Device device) const {
+  Run other(std::move(device), rounds_, threads_);
+  other.alone_ = true;
+  return other;
+}
+
 std::string Run::device_label() const {
   if (!has_threads_of_host(device_) || threads_ == all_threads()) return device_.adapter();
   return fmt::format("{}, {}", device_.adapter(), threads_text());
 }
 
-void Run::compare(const Timing& weft, const Reference& reference, std::string unit) {
+void Run::compare(const Timing& weft, const Reference& reference, std::string unit, const std::string& beside) {
   const double scale = units_per_second(unit);
-  row_.device = device_label();
-  row_.weft = weft.seconds * scale;
-  row_.reference_name = reference.name;
-  row_.unit = std::move(unit);
-  row_.spread = weft.spread;
+  if (beside.empty()) weft_ = weft;
+  Row& row = rows_.emplace_back();
+  row.name = beside.empty() ? "" : ", " + beside;
+  row.beside = !beside.empty();
+  row.device = device_label();
+  row.weft = weft.seconds * scale;
+  row.reference_name = reference.name;
+  row.unit = std::move(unit);
+  row.spread = weft.spread;
   if (reference.timing) {
-    row_.reference = reference.timing->seconds * scale;
-    row_.spread = std::max(weft.spread, reference.timing->spread);
+    row.reference = reference.timing->seconds * scale;
+    row.spread = std::max(weft.spread, reference.timing->spread);
   } else {
     note(fmt::format("{}: not measured, {}", reference.name, reference.missing));
   }
@@ -152,17 +174,18 @@ void Run::compare(const Timing& weft, const Reference& reference, std::string un
 
 void Run::budget(const Timing& weft, double seconds, std::string unit, bool on_device) {
   compare(weft, {kBudget, Timing{seconds, 0}}, std::move(unit));
-  if (!on_device) row_.device = kHost;
+  if (!on_device) rows_.back().device = kHost;
 }
 
 void Run::bytes(double weft, double documented) {
   if (weft > 1.02 * documented)
     throw std::runtime_error(fmt::format("{:.1f} bytes are taken, and {} are documented", weft, documented));
-  row_.device = device_label();
-  row_.weft = weft;
-  row_.reference = documented;
-  row_.reference_name = kDocumented;
-  row_.unit = "B";
+  Row& row = rows_.emplace_back();
+  row.device = device_label();
+  row.weft = weft;
+  row.reference = documented;
+  row.reference_name = kDocumented;
+  row.unit = "B";
 }
 
 void Harness::add(std::string suite, std::string name, std::function<void(Run&)> body) {
@@ -193,8 +216,10 @@ int Harness::main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const std::set<std::string> wanted = suites.empty() ? known : std::set<std::string>(suites.begin(), suites.end());
 
-  // Mesa's software device reads this variable when it is first used.
-  if (threads != all_threads()) platform::set_environment("LP_NUM_THREADS", std::to_string(threads).c_str());
+  // Software devices read these variables when they are first used.
+  if (threads != all_threads())
+    for (const char* variable : {"LP_NUM_THREADS", "WEFT_THREADS"})
+      platform::set_environment(variable, std::to_string(threads).c_str());
   int failures = 0;
   try {
     const Device device = device_name.empty() ? Device::best() : Device(device_name);
@@ -211,8 +236,6 @@ int Harness::main(int argc, char** argv) {
       if (!wanted.count(c.suite) || c.name.find(only) == std::string::npos) continue;
       try {
         Run run(device, rounds, threads);
-        run.row_.suite = c.suite;
-        run.row_.name = c.name;
         run.profiled_ = profile;
         std::optional<Profiler> profiler;
         if (profile) profiler.emplace(device);
@@ -225,11 +248,16 @@ int Harness::main(int argc, char** argv) {
           fmt::print("{:<10} {:<56} left out: {}\n", c.suite, c.name, run.left_out_);
           continue;
         }
-        fmt::print("{}", table_line(run.row_));
+        for (Row& row : run.rows_) {
+          row.suite = c.suite;
+          row.name = c.name + row.name;
+          row.beside = row.beside || !run.in_mean_;
+          fmt::print("{}", table_line(row));
+          rows.push_back(std::move(row));
+        }
         for (const std::string& line : run.notes_)
           if (verbose) fmt::print("{:<10} {}\n", "", line);
         std::fflush(stdout);
-        rows.push_back(std::move(run.row_));
       } catch (const std::exception& e) {
         fmt::print("{:<10} {:<56} failed: {}\n", c.suite, c.name, e.what());
         ++failures;

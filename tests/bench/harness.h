@@ -12,8 +12,9 @@ namespace weft::bench {
 
 /// How long something took.
 struct Timing {
-  double seconds = 0;  ///< median over the rounds
-  double spread = 0;   ///< distance of the quartiles over the median: tells a quiet machine from a busy one
+  double seconds = 0;            ///< median over the rounds
+  double spread = 0;             ///< distance of the quartiles over the median: tells a quiet machine from a busy one
+  double processor_seconds = 0;  ///< processor time of all threads of this process, the median; 0: not measured
 };
 
 /// Median and spread of samples in seconds.
@@ -44,7 +45,7 @@ struct Reference {
   std::string missing = {};  ///< why there is no timing
 };
 
-/// The frame of one case: its device, its rounds, and the row that it reports.
+/// The frame of one case: its device, its rounds, and the rows that it reports.
 class Run {
  public:
   Run(Device device, int rounds, int threads) : device_(std::move(device)), rounds_(rounds), threads_(threads) {}
@@ -56,12 +57,23 @@ class Run {
   /// Whether a Profiler collects; a case then makes none of its own.
   bool profiled() const { return profiled_; }
 
+  /// The same case on another device, for a comparison with this one. Its references are left alone.
+  Run elsewhere(Device device) const;
+  /// Whether references that take long may be left alone.
+  bool alone() const { return alone_; }
+  /// What weft took in the case's own row; nothing before that is reported.
+  const std::optional<Timing>& weft() const { return weft_; }
+  /// Leaves the case's rows out of the mean of the suite: they have references of another kind.
+  void keep_out_of_mean() { in_mean_ = false; }
+
   /// Adds a line to the output of --verbose, below the row.
   void note(std::string line) { notes_.push_back(std::move(line)); }
   /// Leaves the row out: the case says nothing about this device, or in this run.
   void leave_out(std::string why) { left_out_ = std::move(why); }
   /// Reports the times of two implementations that did the same work on the device.
-  void compare(const Timing& weft, const Reference& reference, std::string unit);
+  /// \param beside  what the row is about if it stands beside the case's own row, in which case the mean of the suite
+  ///                leaves it out: "Taichi"
+  void compare(const Timing& weft, const Reference& reference, std::string unit, const std::string& beside = {});
   /// Reports a cost against the most that it may be. `on_device`: it depends on the device and its driver.
   void budget(const Timing& weft, double seconds, std::string unit, bool on_device = false);
   /// Reports bytes of the device's memory against the documented number.
@@ -72,8 +84,9 @@ class Run {
   std::string device_label() const;
   Device device_;
   int rounds_, threads_;
-  bool profiled_ = false;
-  Row row_;
+  bool profiled_ = false, alone_ = false, in_mean_ = true;
+  std::optional<Timing> weft_;
+  std::vector<Row> rows_;
   std::vector<std::string> notes_;
   std::string left_out_;
 };
@@ -81,7 +94,7 @@ class Run {
 /// Runs the cases that a program adds, in their order.
 class Harness {
  public:
-  /// \param body  reports one row, or throws when there is nothing to time: a wrong result is no benchmark
+  /// \param body  reports one row or more, or throws when there is nothing to time: a wrong result is no benchmark
   void add(std::string suite, std::string name, std::function<void(Run&)> body);
 
   /// Reads the command line, runs, prints, writes the file. Returns the exit status: 1 when a case failed.
@@ -110,5 +123,13 @@ void add_geometry_rays(Harness& harness);
 void add_geometry_queries(Harness& harness);
 void add_geometry_memory(Harness& harness);
 void add_hash_grid(Harness& harness);
+void add_cpu(Harness& harness);
+void add_cpu_launch(Harness& harness);
+// Cases of other suites, in suite cpu compared with software Vulkan as well:
+void add_cpu_builds(Harness& harness);
+void add_cpu_rays(Harness& harness);
+void add_cpu_queries(Harness& harness);
+void add_cpu_hash_grid(Harness& harness);
+void add_cpu_algorithms(Harness& harness);
 
 }  // namespace weft::bench

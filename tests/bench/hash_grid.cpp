@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "../../runtime/geometry/hash_grid_query.h"
+#include "cpu/contest_on_host.h"
 #include "harness.h"
 #include "peers/elsewhere.h"
 
@@ -34,7 +35,7 @@ std::vector<vec3> scattered() {
 /// The figures of warp-lang's CPU device for the same points: seconds, and the number of neighbours in all.
 enum Figure : std::size_t { kBuild, kQuery, kNeighbours, kFigures };
 std::optional<std::vector<double>> measure_warp(const std::vector<vec3>& points, int rounds) {
-  return ask_warp("hash_grid.py", fmt::format("{} {} {}", rounds, kDim, kRadius), kFigures, [&](std::ofstream& file) {
+  return ask_python("hash_grid.py", fmt::format("{} {} {}", rounds, kDim, kRadius), kFigures, [&](std::ofstream& file) {
     file.write(reinterpret_cast<const char*>(points.data()), std::streamsize(points.size() * sizeof(vec3)));
   });
 }
@@ -42,7 +43,7 @@ std::optional<std::vector<double>> measure_warp(const std::vector<vec3>& points,
 void build_grid(Run& run, const HashGridOptions& options) {
   const std::vector<vec3> points = scattered();
   const int rounds = std::min(run.rounds(), 15);
-  const auto warp = measure_warp(points, rounds);
+  const auto warp = run.alone() ? std::nullopt : measure_warp(points, rounds);
   const Array<vec3> p(run.device(), points);
   HashGrid grid(run.device(), kDim, kDim, kDim, options);
   const auto timings = interleave({[&] {
@@ -98,7 +99,7 @@ const auto& placed_kernel() {
 void query_grid(Run& run, bool placed) {
   const std::vector<vec3> points = scattered();
   const int rounds = std::min(run.rounds(), 7);
-  const auto warp = measure_warp(points, rounds);
+  const auto warp = run.alone() ? std::nullopt : measure_warp(points, rounds);
   const Array<vec3> p(run.device(), points);
   HashGrid grid(run.device(), kDim, kDim, kDim, {.keep_positions = placed});
   grid.build(p, kRadius);
@@ -148,6 +149,11 @@ void add_hash_grid(Harness& harness) {
               [](Run& run) { build_grid(run, {.deterministic = true}); });
   harness.add("geometry", "hash grid query 1M", [](Run& run) { query_grid(run, false); });
   harness.add("geometry", "hash grid query 1M, kept positions", [](Run& run) { query_grid(run, true); });
+}
+
+void add_cpu_hash_grid(Harness& harness) {
+  add_beside_vulkan(harness, "hash grid build 1M", [](Run& run) { build_grid(run, {}); });
+  add_beside_vulkan(harness, "hash grid query 1M", [](Run& run) { query_grid(run, false); });
 }
 
 }  // namespace weft::bench

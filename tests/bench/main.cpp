@@ -17,5 +17,12 @@ int main(int argc, char** argv) {
   weft::bench::add_geometry_queries(harness);
   weft::bench::add_hash_grid(harness);
   weft::bench::add_geometry_memory(harness);
+  weft::bench::add_cpu(harness);
+  weft::bench::add_cpu_algorithms(harness);
+  weft::bench::add_cpu_builds(harness);
+  weft::bench::add_cpu_rays(harness);
+  weft::bench::add_cpu_queries(harness);
+  weft::bench::add_cpu_hash_grid(harness);
+  weft::bench::add_cpu_launch(harness);
   return harness.main(argc, argv);
 }

@@ -66,7 +66,8 @@ std::string table_mean(const std::string& suite, const std::vector<Row>& rows) {
   double sum = 0;
   int n = 0;
   for (const Row& row : rows)
-    if (row.suite == suite && row.reference && row.reference_name != kBudget && row.reference_name != kDocumented)
+    if (row.suite == suite && !row.beside && row.reference && row.reference_name != kBudget &&
+        row.reference_name != kDocumented)
       sum += std::log(*row.ratio()), ++n;
   if (n < 2) return {};
   return fmt::format("{:<10} {:<56} {:>10} {:>10} {:<3} {:>7.3f}\n", suite, "geometric mean", "", "", "",

@@ -21,6 +21,7 @@ struct Row {
   std::string reference_name;
   std::string unit;  ///< "s", "ms", "us" or "B"
   double spread = 0;
+  bool beside = false;  ///< stands beside the row of its case: the mean leaves it out
 
   /// weft over reference: lower is better, 1 is par.
   std::optional<double> ratio() const;

@@ -131,7 +131,7 @@ void launch_on_one_thread(Run& run) {
 // Times launches against Warp's CPU device, which runs the kernel, of 32 additions, in the launch; weft's time is the
 // host's part alone.
 void launch_beside_warp(Run& run) {
-  const auto warp = ask_warp("launch.py", fmt::format("{} {}", run.rounds(), kLaunches), 2);
+  const auto warp = ask_python("launch.py", fmt::format("{} {}", run.rounds(), kLaunches), 2);
   if (warp && (*warp)[1] != 7) throw std::runtime_error("warp-lang's kernel gives wrong results");
   const FourArrays work(run.device());
   work.launch_one();

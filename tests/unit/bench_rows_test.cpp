@@ -35,6 +35,8 @@ TEST(BenchRows, mean_is_over_what_was_compared) {
   std::vector<Row> rows{row("a", "1", 1, "warp"), row("a", "2", {}, "warp"), row("a", "3", 0.25, bench::kBudget)};
   EXPECT_EQ(bench::table_mean("a", rows), "");
   rows.push_back(row("a", "4", 0.25, "warp"));
+  rows.push_back(row("a", "4, beside", 100, "taichi"));
+  rows.back().beside = true;
   EXPECT_NE(bench::table_mean("a", rows).find(" 4.000\n"), std::string::npos) << bench::table_mean("a", rows);
 }
 

@@ -53,15 +53,15 @@ std::optional<std::vector<double>> ask(const std::string& command, std::size_t f
 
 }  // namespace
 
-std::optional<std::vector<double>> ask_warp(const std::string& script, const std::string& arguments,
-                                            std::size_t figures, const std::function<void(std::ofstream&)>& write) {
+std::optional<std::vector<double>> ask_python(const std::string& script, const std::string& arguments,
+                                              std::size_t figures, const std::function<void(std::ofstream&)>& write) {
   std::string command =
       fmt::format("{} {} {}", platform::environment("WEFT_PYTHON").value_or("python3"), source(script), arguments);
   const OwnFile input("bin");
   if (write) {
     std::ofstream file(input.path(), std::ios::binary);
     write(file);
-    command += " " + input.quoted();
+    command += fmt::format(" {}", input.quoted());
   }
   return ask(command, figures, true);
 }
@@ -72,6 +72,12 @@ Reference warp_reference(const std::optional<std::vector<double>>& figures, std:
   warp.timing.emplace();
   for (const std::size_t k : which) warp.timing->seconds += figures->at(k);
   return warp;
+}
+
+Reference taichi_reference(const std::optional<std::vector<double>>& figures, const std::string& threads) {
+  Reference taichi{"Taichi, CPU, " + threads, {}, "the Python of WEFT_PYTHON has no taichi"};
+  if (figures) taichi.timing = Timing{figures->at(0), 0};
+  return taichi;
 }
 
 std::optional<std::vector<double>> ask_cub(const std::string& arguments, std::size_t figures) {
