@@ -209,12 +209,12 @@ void transform(Run& run) {
 }  // namespace
 
 void add_codegen(Harness& harness) {
-  harness.add("codegen", "saxpy 16M", saxpy);
-  harness.add("codegen", "stencil 2048^2", stencil);
-  harness.add("codegen", "n-body 8192", nbody);
-  harness.add("codegen", "mandelbrot 1024^2", mandelbrot);
-  harness.add("codegen", "gather 4M", gather);
-  harness.add("codegen", "mat44 * vec4 1M", transform);
+  add_against_glsl(harness, "saxpy 16M", saxpy);
+  add_against_glsl(harness, "stencil 2048^2", stencil);
+  add_against_glsl(harness, "n-body 8192", nbody);
+  add_against_glsl(harness, "mandelbrot 1024^2", mandelbrot);
+  add_against_glsl(harness, "gather 4M", gather);
+  add_against_glsl(harness, "mat44 * vec4 1M", transform);
 }
 
 }  // namespace weft::bench

@@ -200,9 +200,9 @@ void rotation_of_vectors(Run& run) {
 }  // namespace
 
 void add_codegen_library(Harness& harness) {
-  harness.add("codegen", "svd3 1M", svd3_of_random_matrices);
-  harness.add("codegen", "noise 2048^2", noise_image);
-  harness.add("codegen", "quaternion rotation 4M", rotation_of_vectors);
+  add_against_glsl(harness, "svd3 1M", svd3_of_random_matrices);
+  add_against_glsl(harness, "noise 2048^2", noise_image);
+  add_against_glsl(harness, "quaternion rotation 4M", rotation_of_vectors);
 }
 
 }  // namespace weft::bench

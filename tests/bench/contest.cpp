@@ -82,6 +82,13 @@ void race(Run& run, const Contest& contest) {
   run.compare(timings[0], {contest.glsl[best - 1].name(), timings[best]}, "ms");
 }
 
+void add_against_glsl(Harness& harness, const std::string& name, const std::function<void(Run&)>& body) {
+  harness.add("codegen", name, [body](Run& run) {
+    if (!run.device().name().starts_with("vulkan:")) return run.leave_out("GLSL needs a device of Vulkan's");
+    body(run);
+  });
+}
+
 backend::MemoryRange reads(const ArrayBase& a) { return {a.address(), a.extent_bytes(), ir::Access::read}; }
 backend::MemoryRange writes(const ArrayBase& a) { return {a.address(), a.extent_bytes(), ir::Access::write}; }
 backend::MemoryRange updates(const ArrayBase& a) {

@@ -38,6 +38,9 @@ void check_with_host(const Contest& contest, const std::string& who, const std::
 /// Errors: std::runtime_error naming the side and the first wrong result.
 void race(Run& run, const Contest& contest);
 
+/// Adds a case of suite codegen, which is left out where the device does not take GLSL.
+void add_against_glsl(Harness& harness, const std::string& name, const std::function<void(Run&)>& body);
+
 /// The memory that a GLSL kernel touches, for GlslKernel.
 backend::MemoryRange reads(const ArrayBase& array);
 backend::MemoryRange writes(const ArrayBase& array);

@@ -75,8 +75,8 @@ void array_of_structs(Run& run) {
 }  // namespace
 
 void add_structs(Harness& harness) {
-  harness.add("codegen", "struct of arrays 4M", struct_of_arrays);
-  harness.add("codegen", "array of structs 4M", array_of_structs);
+  add_against_glsl(harness, "struct of arrays 4M", struct_of_arrays);
+  add_against_glsl(harness, "array of structs 4M", array_of_structs);
 }
 
 }  // namespace weft::bench
