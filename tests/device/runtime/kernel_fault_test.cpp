@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <span>
 
+#include "../../../backends/native/native.h"
 #include "../child_program.h"
 #include "../device_test.h"
 
@@ -49,6 +50,13 @@ int touch_nothing(const std::vector<std::string>& arguments) {
 }
 const ChildProgram kTouchNothing("touch nothing", touch_nothing);
 
+class KernelFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!backend::has_native()) GTEST_SKIP() << "there is no LLVM here";
+  }
+};
+
 ChildResult touches(const char* how, const char* asked) {
   const ChildResult ended = run_child("touch nothing", {how}, {asked, "WEFT_THREADS=3"});
   EXPECT_NE(ended.code, 0) << ended.output;
@@ -56,7 +64,7 @@ ChildResult touches(const char* how, const char* asked) {
   return ended;
 }
 
-TEST(KernelFaults, are_told_with_kernel_line_and_address) {
+TEST_F(KernelFaults, are_told_with_kernel_line_and_address) {
   for (const char* threads : {"1", "100000"}) {
     const ChildResult ended = touches(threads, "WEFT_CATCH_FAULTS=1");
     expect_contains(ended.output, "weft: kernel 'touch' (");
@@ -70,12 +78,12 @@ TEST(KernelFaults, are_told_with_kernel_line_and_address) {
   expect_contains(text, "touches memory at address " + address + ", which");
 }
 
-TEST(KernelFaults, are_not_told_unless_that_is_asked_for) {
+TEST_F(KernelFaults, are_not_told_unless_that_is_asked_for) {
   const ChildResult ended = touches("100", "WEFT_CATCH_FAULTS=0");
   EXPECT_EQ(ended.output.find("weft: kernel"), std::string::npos) << ended.output;
 }
 
-TEST(KernelFaults, are_not_those_of_the_host) {
+TEST_F(KernelFaults, are_not_those_of_the_host) {
   const ChildResult ended = touches("host", "WEFT_CATCH_FAULTS=1");
   EXPECT_EQ(ended.output.find("weft: kernel"), std::string::npos) << ended.output;
 }
