@@ -30,6 +30,7 @@ template <bool kChecked>
 auto bounds_kernel() {
   return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
                 [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
+                  const tracing::AsWritten as_written;
                   CurveBounds bounds;
                   UInt ignored = 0u;
                   Int bad = -1;
