@@ -7,6 +7,21 @@ namespace weft::lib {
 /// Whether this trace is for an adjoint. In other traces a formula would be useless.
 bool tracing_adjoint();
 
+/// Has the sums and products that are recorded while the object lives contracted among themselves alone, as those of a
+/// function that is called. The trace for the adjoint ends in other operations than the one for the launch: neither may
+/// be fused with those of the caller, or both would be rounded differently.
+class OwnPiece {
+ public:
+  OwnPiece();
+  ~OwnPiece();
+  OwnPiece(const OwnPiece&) = delete;
+  OwnPiece& operator=(const OwnPiece&) = delete;
+
+ private:
+  ir::Builder& builder_;
+  const std::uint64_t before_;
+};
+
 /// The value of `value` with the gradient of `like`, which is finite. Because -0 is added, the bits of the value stay,
 /// even a zero's sign. A func() with grad() would not do: its gradient function would compute the terms that value and
 /// formula share a second time.
@@ -25,6 +40,7 @@ S with_gradient_of(const S& value, const S& like) {
 template <class S, class F, class Slope>
 S with_slope(const S& x, F f, Slope slope) {
   if constexpr (any_traced<S>) {
+    const OwnPiece piece;
     if (tracing_adjoint()) {
       using T = HostOf<S>;
       const S at = detach(x), value = f(at), by_x = slope(at, value);

@@ -109,9 +109,12 @@ Eig<3, S> with_gradient(const Eig<3, S>& r, const MatOf<3, 3, S>& a) {
 /// Evaluates f(a), a factorisation, with the gradient above.
 template <int N, class S, class F>
 auto factorised(const MatOf<N, N, S>& a, F f) {
-  if constexpr (any_traced<S>)
-    if (tracing_adjoint()) return with_gradient(f(detach(a)), a);
-  return f(a);
+  if constexpr (any_traced<S>) {
+    const OwnPiece piece;
+    return tracing_adjoint() ? with_gradient(f(detach(a)), a) : f(a);
+  } else {
+    return f(a);
+  }
 }
 
 }  // namespace weft::lib

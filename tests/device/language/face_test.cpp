@@ -91,10 +91,12 @@ TEST_P(Faces, a_function_takes_any_mix_of_host_values_elements_and_traced_values
 
 TEST_P(Faces, instructions_inside_a_library_function_carry_the_line_of_the_call) {
   int line = 0;
-  auto k = kernel("lines", [&](Arr<vec3> a, Vec3 v) {
-    line = __LINE__ + 1;
-    a[0] = scaled_sum(a[1], v);
-  });
+  auto k = kernel("lines",
+                  [&](Arr<vec3> a, Vec3 v) {
+                    line = __LINE__ + 1;
+                    a[0] = scaled_sum(a[1], v);
+                  },
+                  {.contract = false});
   const ir::Module m = k.trace();
   int seen = 0;
   for (const ir::Inst& inst : m.insts)
