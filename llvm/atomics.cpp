@@ -44,7 +44,10 @@ bool Emitter::combines_first(Id id, const Place& place) const {
 void Emitter::atomic_of_all(Id id, const Place& place) {
   const Inst& inst = kernel_[id];
   const Op op = ir::combination(inst.op);
-  const std::string neutral_value = literal(inst.type, neutral(op, inst.type), lanes_);
+  // Added to -0, the sum that a neutral 0 is part of would be 0.
+  const bool adds_reals = op == Op::add && ir::is_float(inst.type);
+  const std::uint64_t nothing = adds_reals ? ir::from_double(inst.type, -0.0) : neutral(op, inst.type);
+  const std::string neutral_value = literal(inst.type, nothing, lanes_);
   std::string value = vector(kernel_.arg(id, 2));
   if (!mask_.empty()) value = choose(inst.type, mask_, value, neutral_value, lanes_);
   change(inst, place.pointer, reduce(op, inst.type, value), "");

@@ -177,9 +177,10 @@ void Emitter::load_record(const Record& record) {
   Texts sources;
   for (std::uint32_t number = 0; number < vectors_of(record); ++number) {
     const std::string pointer = moved(from, std::int64_t{number} * lanes_ * kScalarBytes);
-    // Whole vectors but for the last, which ends with the last lane's part.
+    // What follows a lane's part may lie beyond the end of memory if no lane follows: in the last vector, and after the
+    // last lane that runs. Everywhere else whole vectors are read.
     const bool last = number + 1 == vectors_of(record);
-    if (last)
+    if (last || !mask_.empty())
       for (std::uint32_t k = record.end - record.begin; k < record.stride; ++k) read[k] = 0;
     const std::string mask = record_mask(record, number, read);
     if (mask.empty()) {

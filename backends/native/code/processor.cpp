@@ -91,6 +91,8 @@ Processor choose_processor(const Host& host, const Request& request, Machine mac
     }
   } else if (!request.level.empty()) {
     unsupported("this processor ({}) is no {}", host.name, request.level);
+  } else if (platform::call_rules().reserves_x18) {
+    result.features += ",+reserve-x18";
   }
   target.lanes = request.lanes ? request.lanes : target.mask_registers ? 16 : target.masked_memory ? 8 : 4;
   return result;

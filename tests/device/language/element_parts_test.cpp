@@ -1,7 +1,13 @@
 // Accesses to parts of elements that lie one after another: neighbouring threads share vectors of memory, and what a
 // thread does not write must stay as it is.
 #include <numeric>
+#include <span>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 #include "../device_test.h"
 
@@ -102,7 +108,7 @@ TEST_P(ElementParts, threads_that_rest_write_nothing) {
 }
 
 TEST_P(ElementParts, the_first_and_the_last_scalar_of_an_array_are_its_ends) {
-  // A thread reads scalars 3 i + 1 and 3 i + 2 of a view without scalar 0: nothing before or behind is there.
+  // A thread reads scalars 3 i and 3 i + 1 of an array that ends with the last of them.
   const auto k = kernel("ends", [](Arr<const int> x, Arr<int> out) {
     Int i = tid();
     out[2 * i] = x[3 * i] + x[3 * i + 1];
@@ -116,6 +122,51 @@ TEST_P(ElementParts, the_first_and_the_last_scalar_of_an_array_are_its_ends) {
     EXPECT_EQ(out.to_vector(), expected) << n;
   }
 }
+
+#ifdef __linux__
+/// Memory that ends where the process may not read.
+class LastPage {
+ public:
+  LastPage() : page_(std::size_t(sysconf(_SC_PAGESIZE))) {
+    memory_ =
+        static_cast<std::byte*>(mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory_ + page_, page_, PROT_NONE);
+  }
+  ~LastPage() { munmap(memory_, 2 * page_); }
+  LastPage(const LastPage&) = delete;
+  std::span<float> last(std::size_t floats) { return {reinterpret_cast<float*>(memory_ + page_ - 4 * floats), floats}; }
+
+ private:
+  std::size_t page_;
+  std::byte* memory_;
+};
+
+TEST_P(ElementParts, nothing_is_read_or_written_beyond_the_end_of_memory) {
+  if (GetParam() != "native") GTEST_SKIP() << "other devices may read the whole page";
+  const auto k = kernel("ends", [](Arr<float> x, Arr<const int> chosen, Arr<float> sum) {
+    Int i = tid();
+    If (chosen[i] == 1) {
+      sum[i] = x[3 * i] + x[3 * i + 1];
+      x[3 * i + 1] = -1.f;
+    }
+  });
+  LastPage page;
+  for (const int n : kSizes) {
+    const std::span<float> memory = page.last(std::size_t(3 * n - 1));
+    std::iota(memory.begin(), memory.end(), 1.f);
+    std::vector<int> chosen;
+    for (int i = 0; i < n; ++i) chosen.push_back(i % 3 != 1);
+    Array<float> x = wrap(device(), memory), sum = zeros<float>(device(), n);
+    launch(k, n, x, Array<int>(device(), chosen), sum);
+    x.wait();
+    for (int i = 0; i < n; ++i) {
+      const bool takes = chosen[std::size_t(i)] == 1;
+      EXPECT_EQ(sum.at(i), takes ? float(6 * i + 3) : 0) << n;
+      EXPECT_EQ(memory[std::size_t(3 * i + 1)], takes ? -1 : float(3 * i + 2)) << n;
+    }
+  }
+}
+#endif
 
 TEST_P(ElementParts, accesses_keep_their_order) {
   // Two arrays that may be the same memory, and a part that is written twice.
