@@ -16,6 +16,7 @@
 //   %after = combine %before, %x
 //   { %seen, %ok } = cmpxchg ptr %p, %before, %after
 //   br %ok, done, try
+#include "../frontend/ir/evaluate.h"
 #include "../frontend/support/error.h"
 #include "emitter.h"
 
