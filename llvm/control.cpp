@@ -160,18 +160,12 @@ void Emitter::divergent_branch(Id id) {
   const Texts yes = side(id, inst.regions[0], both(mask_, condition), zeros);
   Texts no = zeros;
   if (inst.regions[1] != kNone && !kernel_.regions[inst.regions[1]].insts.empty()) {
-    // A result that all lanes agree on is the same on both sides: it is that of a side which was run.
-    Texts before = zeros;
-    for (std::size_t k = 0; k < before.size(); ++k)
-      if (!varies(results(id)[k])) before[k] = yes[k];
-    no = side(id, inst.regions[1], both(mask_, opposite(condition)), before);
+    no = side(id, inst.regions[1], both(mask_, opposite(condition)), zeros);
   }
   for (std::size_t k = 0; k < results(id).size(); ++k) {
     const Id result = results(id)[k];
-    if (varies(result))
-      put_vector(result, choose(kernel_[result].type, condition, yes[k], no[k], lanes_));
-    else
-      put_scalar(result, no[k]);
+    if (!varies(result)) internal_error("llvm: a result that lanes agree on, of a branch that they do not", inst.loc());
+    put_vector(result, choose(kernel_[result].type, condition, yes[k], no[k], lanes_));
   }
 }
 

@@ -83,8 +83,8 @@ std::string Writer::define(const std::string& name) {
   region(0);
   const Id result = module_.outputs()[0];
   out_.line("ret {}", typed(result));
-  return fmt::format("define internal {} {}({}) nounwind {{\nentry:\n{}}}", of(type(result)), name, inputs,
-                     out_.body());
+  return fmt::format("define internal {} {}({}) readnone willreturn nounwind {{\nentry:\n{}}}", of(type(result)), name,
+                     inputs, out_.body());
 }
 
 void Writer::region(ir::RegionId region) {

@@ -39,8 +39,12 @@ class CompiledProgram final : public DeviceProgram {
   const Body& by_threads() const override {
     if (!kernel_) return body();
     const std::lock_guard lock(mutex_);
-    if (!by_threads_) by_threads_ = std::make_unique<const CompiledBody>(programs_.compile(*kernel_, hash_, false));
-    return by_threads_->body;
+    if (!by_threads_ && !lacks_by_threads_) try {
+        by_threads_ = std::make_unique<const CompiledBody>(programs_.compile(*kernel_, hash_, false));
+      } catch (const Error&) {
+        lacks_by_threads_ = true;  // no LLVM any more, or no memory: the launch is right by rows too
+      }
+    return by_threads_ ? by_threads_->body : body();
   }
 
  private:
@@ -50,6 +54,7 @@ class CompiledProgram final : public DeviceProgram {
   std::unique_ptr<const ir::Module> kernel_;  // of a program by rows, which may be compiled again
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const CompiledBody> by_threads_;
+  mutable bool lacks_by_threads_ = false;
 };
 
 class CompiledPrograms final : public ProgramSource {

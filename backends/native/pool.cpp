@@ -102,6 +102,7 @@ void Pool::publish(std::int64_t units, std::int64_t chunk, int parts, Work work,
 // calling thread wakes two, and each of these two more.
 void Pool::call_threads(int wanted) {
   int started = started_.load(std::memory_order_relaxed);
+  helpers_.reserve(std::size_t(threads_ - 1));  // a thread that runs must find a place
   const int wake = std::min(started, wanted) - awake_.load();
   to_wake_.store(wake, std::memory_order_relaxed);
   if (wake > 0) ring();

@@ -47,7 +47,7 @@ class DeviceProgram : public Program {
 
   virtual const Body& body() const = 0;
   /// The same kernel split by threads, if body() is split by rows: for launches whose rows are short or few. May be
-  /// compiled when it is first asked for. Errors: as ProgramSource::program().
+  /// compiled when it is first asked for; body() where that fails.
   virtual const Body& by_threads() const { return body(); }
 
   const std::uint32_t block;       ///< threads of a workgroup

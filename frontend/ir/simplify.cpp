@@ -65,7 +65,11 @@ Id Builder::simplify(Op op, Type type, std::span<const Id> args, Loc loc) {
     case Op::pow:
       if (is_value(1, 0)) return constant_float(type, 1);
       if (is_value(1, 1)) return args[0];
-      if (is_value(1, 2)) return pure(Op::mul, type, {args[0], args[0]}, loc);
+      // Rounded as written: whether the exponent is known here or by a later pass must not tell.
+      if (is_value(1, 2)) {
+        const Id twice[] = {args[0], args[0]};
+        return rounded(kRounded, Op::mul, type, twice, loc);
+      }
       break;
     case Op::neg:
     case Op::bit_not:

@@ -397,12 +397,15 @@ LONG CALLBACK on_fault(EXCEPTION_POINTERS* what) {
 constexpr int kFaults[] = {SIGSEGV, SIGBUS};
 struct sigaction handled_before[2];
 
-// The instruction runs again after the return, and meets the handler that was there before.
+// The instruction runs again after the return, and meets the handler that was there before. A signal that a program
+// has sent does not come again by itself.
 void on_fault(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  write_fault(info->si_addr);
+  const bool is_sent = info->si_code <= 0;
+  if (!is_sent) write_fault(info->si_addr);
   for (int k = 0; k < 2; ++k)
     if (kFaults[k] == signal) sigaction(signal, &handled_before[k], nullptr);
+  if (is_sent) raise(signal);
   errno = saved;
 }
 #endif
