@@ -56,8 +56,8 @@ void assign(To&& to, const From& from) {
 }  // namespace lib
 
 // These functions have no branches and are the same arithmetic on every device and on the host, but that kernels may
-// contract products and sums of factorisations; float16 is computed in float32 and rounded once. A NaN in a matrix makes
-// NaNs of results. Accuracy: docs/semantics.md.
+// contract products and sums of factorisations; float16 is computed in float32 and rounded once. A NaN in a matrix
+// makes NaNs of results. Accuracy: docs/semantics.md.
 
 /// Determinant of a 2x2, 3x3 or 4x4 matrix.
 template <MatLike A>
