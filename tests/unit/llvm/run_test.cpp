@@ -9,8 +9,8 @@
 #include <map>
 #include <numeric>
 
-#include "../../../backends/native/compiler.h"
-#include "../../../backends/native/loader.h"
+#include "../../../backends/native/code/compiler.h"
+#include "../../../backends/native/code/loader.h"
 #include "../../../llvm/emit.h"
 #include "../../device/run_module.h"
 
