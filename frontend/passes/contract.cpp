@@ -1,4 +1,7 @@
 // Contracts products and sums to fma, and marks those that stay.
+#include <unordered_map>
+
+#include "../ir/evaluate.h"
 #include "rewrite.h"
 
 namespace weft::ir {
@@ -13,11 +16,11 @@ class Contractor {
     for (Region& region : out_.regions) {
       std::vector<Id> insts;
       insts.reserve(region.insts.size());
+      negated_.clear();
       for (const Id id : region.insts) instruction(id, insts);
       region.insts = std::move(insts);
     }
-    // Negations are shared and folded, and products that nothing reads any more are dropped.
-    return contracted_ ? forward_body(out_) : std::move(out_);
+    return contracted_ ? sweep_body(out_) : std::move(out_);
   }
 
  private:
@@ -53,9 +56,8 @@ class Contractor {
     const Id factors = from_.arg(sum, product);
     Id args[3] = {from_.arg(factors, 0), from_.arg(factors, 1), from_.arg(sum, 1 - product)};
     if (from_[sum].op == Op::sub) {
-      Id& negated = product == 0 ? args[2] : args[negated_factor(args)];
-      negated = out_.add(instruction_of(Op::neg, sum), {&negated, 1});
-      insts.push_back(negated);
+      Id& operand = product == 0 ? args[2] : args[factor_to_negate(args)];
+      operand = negated(operand, from_[sum].loc(), insts);
     }
     Inst& inst = out_.insts[sum];
     inst.op = Op::fma;
@@ -67,15 +69,29 @@ class Contractor {
   }
 
   /// The factor whose negation costs nothing, if there is one.
-  std::size_t negated_factor(const Id* factors) const {
+  std::size_t factor_to_negate(const Id* factors) const {
     const Op second = from_[factors[1]].op;
     return second == Op::constant || second == Op::neg ? 1 : 0;
   }
-  Inst instruction_of(Op op, Id like) const { return ir::instruction(op, from_[like].type, 0, from_[like].loc()); }
+
+  /// The negative of a value, which is appended to a region if nothing there has computed it yet.
+  Id negated(Id value, Loc loc, std::vector<Id>& insts) {
+    const Inst& inst = from_[value];
+    if (inst.op == Op::neg) return from_.arg(value, 0);
+    Id& made = negated_.try_emplace(value, kNone).first->second;
+    if (made != kNone) return made;
+    if (inst.op == Op::constant)
+      return made = out_.add(
+                 ir::instruction(Op::constant, inst.type, evaluate(Op::neg, inst.type, inst.type, {&inst.imm, 1})), {});
+    made = out_.add(ir::instruction(Op::neg, inst.type, 0, loc), {&value, 1});
+    insts.push_back(made);
+    return made;
+  }
 
   const Module& from_;
   Module out_;
   bool contracted_ = false;
+  std::unordered_map<Id, Id> negated_;  ///< by value: its negative, computed before in this region
 };
 
 }  // namespace
