@@ -193,7 +193,8 @@ void Launcher::run_shared(const Call& call) {
   const auto most = int(std::min(double(pool_.threads()), 1 + std::ceil(cost / kWorthAThread)));
   const double even = threads / (kChunksPerThread * most), least = kLeastChunk / call.body.cost();
   const std::int64_t chunk = call.units_for(std::min(std::max(even, least), kChunkThreads));
-  arenas_.prepare(call.program, call.body, most);
+  // A thread that is still awake from a launch before takes part too, whatever its number.
+  arenas_.prepare(call.program, call.body, pool_.threads());
   double own_time = 0, own_threads = 0;  // of the calling thread, whose chunks tell what the kernel costs
   pool_.run(call.units(), chunk, most, [&](int thread, std::int64_t begin, std::int64_t end) noexcept {
     const Running running(call.program);
