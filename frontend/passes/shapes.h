@@ -72,8 +72,8 @@ Shapes find_shapes(const Module& kernel, std::uint32_t lanes, bool by_rows = tru
 /// Affine addresses of lanes that run are as far from each other as the shape says. An index of 32 bits that may wrap
 /// (not `exact`) cannot do so between two of them, because only the elements 0 to 2^31 - 2 exist for such indices, and
 /// accesses to others are the program's mistake (docs/semantics.md). But it can wrap between a lane that runs and one
-/// that does not (`tid() - 3` as u32). Code takes the index of lane 0 as a signed number where the step is positive, and as one
-/// beyond the range where it is negative, and goes on from there in 64 bits.
+/// that does not (`tid() - 3` as u32). Code takes the index of lane 0 as a signed number where the step is positive,
+/// and as one beyond the range where it is negative, and goes on from there in 64 bits.
 Shape address_shape(const Module& kernel, const Shapes& shapes, Id memory);
 
 }  // namespace weft::ir

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,32 +28,22 @@ constexpr const char* kTriple = "aarch64-unknown-linux-gnu";
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 #endif
 
-// The names that one version has on this system, and those without a version. Names of other systems are not tried: on
-// Windows and macOS they would be looked for where others may put files, as in the folder that the process is in.
-#if defined(_WIN32)
-void add_names(std::vector<std::string>&, unsigned) {}
-constexpr const char* kOtherNames[] = {"C:\\Program Files\\LLVM\\bin\\LLVM-C.dll"};
-#elif defined(__APPLE__)  // Homebrew
-void add_names(std::vector<std::string>& names, unsigned version) {
-  names.push_back(fmt::format("/opt/homebrew/opt/llvm@{}/lib/libLLVM.dylib", version));
-  names.push_back(fmt::format("/usr/local/opt/llvm@{}/lib/libLLVM.dylib", version));
-}
-constexpr const char* kOtherNames[] = {"/opt/homebrew/opt/llvm/lib/libLLVM.dylib",
-                                       "/usr/local/opt/llvm/lib/libLLVM.dylib"};
-#else                     // Debian, Fedora, Arch; FreeBSD
+// The names of one version on Linux (Debian, Fedora, Arch), with Homebrew and on FreeBSD.
 void add_names(std::vector<std::string>& names, unsigned version) {
   if (version >= 18) names.push_back(fmt::format("libLLVM.so.{}.1", version));
   names.push_back(fmt::format("libLLVM-{}.so.1", version));
   names.push_back(fmt::format("libLLVM-{}.so", version));
+  names.push_back(fmt::format("/opt/homebrew/opt/llvm@{}/lib/libLLVM.dylib", version));
+  names.push_back(fmt::format("/usr/local/opt/llvm@{}/lib/libLLVM.dylib", version));
   names.push_back(fmt::format("/usr/local/llvm{}/lib/libLLVM.so", version));
 }
-constexpr const char* kOtherNames[] = {"libLLVM.so"};
-#endif
 
 std::vector<std::string> usual_names() {
   std::vector<std::string> names;
   for (unsigned v = kNewestLlvm; v >= kOldestLlvm; --v) add_names(names, v);
-  names.insert(names.end(), std::begin(kOtherNames), std::end(kOtherNames));
+  for (const char* one : {"/opt/homebrew/opt/llvm/lib/libLLVM.dylib", "/usr/local/opt/llvm/lib/libLLVM.dylib",
+                          "LLVM-C.dll", "C:\\Program Files\\LLVM\\bin\\LLVM-C.dll"})
+    names.push_back(one);
   for (unsigned v = kNewestLlvm + 1; v <= kNewestThought; ++v) add_names(names, v);
   return names;
 }
