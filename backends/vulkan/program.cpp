@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <cstring>
 
 #include "../../frontend/support/error.h"
@@ -40,45 +41,27 @@ std::string unfit(std::span<const std::uint32_t> words) {
   return main ? "" : "it has no compute entry point \"main\"";
 }
 
+std::string bits(std::same_as<bool> auto... flags) { return {(flags ? '1' : '0')...}; }
+
 }  // namespace
 
 std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised,
                       spirv::ArgumentsIn arguments) {
-  std::string flags;
-  for (const bool flag : {t.int8,
-                          t.int16,
-                          t.int64,
-                          t.float16,
-                          t.float64,
-                          t.storage8,
-                          t.storage16,
-                          t.push8,
-                          t.push16,
-                          t.float32_atomic_add,
-                          t.float64_atomic_add,
-                          t.float32_shared_atomic_add,
-                          t.float64_shared_atomic_add,
-                          t.int64_atomics,
-                          t.int64_shared_atomics,
-                          t.subgroup_vote,
-                          t.subgroup_arithmetic,
-                          t.subgroup_ballot,
-                          t.subgroup_shuffle,
-                          t.subgroup_narrow_wide,
-                          t.subgroup_uniform_flow,
-                          t.subgroups_meet_again,
-                          t.lanes_in_step,
-                          t.round_even16,
-                          t.round_even32,
-                          t.round_even64,
-                          t.keep_nan16,
-                          t.keep_nan32,
-                          t.keep_nan64,
-                          t.pairs_in_words,
-                          optimised,
-                          arguments == spirv::ArgumentsIn::memory})
-    flags += flag ? '1' : '0';
-  return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, t.max_block, t.subgroup_size,
+  // Names every member, so that a new one does not compile before it is part of the key.
+  const auto& [int8, int16, int64, float16, float64, storage8, storage16, push8, push16, float32_atomic_add,
+               float64_atomic_add, float32_shared_atomic_add, float64_shared_atomic_add, int64_atomics,
+               int64_shared_atomics, subgroup_vote, subgroup_arithmetic, subgroup_ballot, subgroup_shuffle,
+               subgroup_narrow_wide, subgroup_uniform_flow, subgroups_meet_again, lanes_in_step, subgroup_size,
+               round_even16, round_even32, round_even64, keep_nan16, keep_nan32, keep_nan64, memory_model, ray_query,
+               pointer_steps, pairs_in_words, max_block, of_device] = t;
+  const std::string flags = bits(
+      int8, int16, int64, float16, float64, storage8, storage16, push8, push16, float32_atomic_add, float64_atomic_add,
+      float32_shared_atomic_add, float64_shared_atomic_add, int64_atomics, int64_shared_atomics, subgroup_vote,
+      subgroup_arithmetic, subgroup_ballot, subgroup_shuffle, subgroup_narrow_wide, subgroup_uniform_flow,
+      subgroups_meet_again, lanes_in_step, round_even16, round_even32, round_even64, keep_nan16, keep_nan32, keep_nan64,
+      memory_model, ray_query, pointer_steps, pairs_in_words, optimised, arguments == spirv::ArgumentsIn::memory);
+  static_cast<void>(of_device);  // decides the words of messages alone
+  return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, max_block, subgroup_size,
                      kEmitterStamp);
 }
 

@@ -1,12 +1,8 @@
-// Computes the numbers of structures' data, and checks the data that launches are given.
+// Computes the numbers of structures' data.
 #include "generation.h"
 
 #include <fmt/format.h>
 
-#include "../../frontend/support/error.h"
-#include "../../frontend/support/invalid.h"
-#include "../detail/given_structures.h"
-#include "context.h"
 #include "state.h"
 
 namespace weft::detail {
@@ -19,18 +15,5 @@ GenerationNumber& GenerationNumber::add(const ArrayBase& a) {
 }
 
 std::string StructureUse::what() const { return fmt::format("{} of {} {}", structure->name, size, structure->of); }
-
-void use_structure(const StructureUse& use) {
-  if (Context::here().makes_structure) return;
-  GivenStructures* const given = GivenStructures::current();
-  const bool later = Context::here().capture || (given && given->is_for_graph());
-  if (!later && !use.holds())
-    invalid(
-        "{} is not what the device holds: the graph that builds it has not run, its build failed, or it was built "
-        "otherwise after this copy of its data was taken (of which no array is exchanged for another). Launch the "
-        "graph before, build it, or take the data anew",
-        use.what());
-  if (given && (later || Context::here().recorder)) given->note(use);
-}
 
 }  // namespace weft::detail

@@ -60,10 +60,4 @@ struct StructureUse {
   std::string what() const;
 };
 
-/// Checks data of a structure that a launch takes as an argument, and notes them for a graph or a tape, which checks
-/// them again later.
-/// Errors: Error(invalid_argument) for a launch that runs now, if the device holds other data.
-/// Cost: some 30 nanoseconds.
-void use_structure(const StructureUse& use);
-
 }  // namespace weft::detail

@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words) {
+void order_each(StreamState& on, std::span<const Access> accesses, const DeviceWork::Words* words) {
   for (std::size_t k = 0; k < accesses.size(); ++k) {
     try {
       accesses[k].storage->order_before(on, accesses[k].changes);
@@ -14,12 +14,6 @@ void order(StreamState& on, std::span<const Access> accesses, const DeviceWork::
       throw words->refusal(e, k);
     }
   }
-}
-
-void tell(StreamState& on, const DeviceWork& work) {
-  for (const Access& a : work.accesses)
-    if (a.elements)
-      before_write(*a.elements, on, {.by = work.name, .argument = a.through, .by_elements = a.by_elements});
 }
 
 void note_captured(StreamState& on, std::span<const Access> accesses) {

@@ -8,6 +8,7 @@
 
 #include "../../../frontend/support/error.h"
 #include "../../../frontend/support/invalid.h"
+#include "../../detail/given_structures.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../structures/handle.h"

@@ -20,6 +20,7 @@
 #include "../../algorithms/scan.h"
 #include "../../algorithms/sort.h"
 #include "../../array_create.h"
+#include "../../detail/given_structures.h"
 #include "../../launch.h"
 #include "../../tape.h"
 #include "../../work/capture.h"

@@ -12,6 +12,7 @@
 #include "../../../frontend/support/invalid.h"
 #include "../../array_create.h"
 #include "../../core/view.h"
+#include "../../detail/given_structures.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../bvh/bvh_tree.h"

@@ -740,10 +740,47 @@ TEST_F(Vulkan, TheKeyOfATranslationHoldsAllThatDecidesIt) {
   const ir::Hash hash{1, 2};
   const spirv::Target none;
   const std::string key = vulkan::spirv_key(hash, "device", none, false);
-  for (bool spirv::Target::*flag : {&spirv::Target::int64, &spirv::Target::subgroup_shuffle, &spirv::Target::keep_nan64,
-                                    &spirv::Target::lanes_in_step, &spirv::Target::pairs_in_words}) {
+  using T = spirv::Target;
+  for (bool T::*flag : {&T::int8,
+                        &T::int16,
+                        &T::int64,
+                        &T::float16,
+                        &T::float64,
+                        &T::storage8,
+                        &T::storage16,
+                        &T::push8,
+                        &T::push16,
+                        &T::float32_atomic_add,
+                        &T::float64_atomic_add,
+                        &T::float32_shared_atomic_add,
+                        &T::float64_shared_atomic_add,
+                        &T::int64_atomics,
+                        &T::int64_shared_atomics,
+                        &T::subgroup_vote,
+                        &T::subgroup_arithmetic,
+                        &T::subgroup_ballot,
+                        &T::subgroup_shuffle,
+                        &T::subgroup_narrow_wide,
+                        &T::subgroup_uniform_flow,
+                        &T::subgroups_meet_again,
+                        &T::lanes_in_step,
+                        &T::round_even16,
+                        &T::round_even32,
+                        &T::round_even64,
+                        &T::keep_nan16,
+                        &T::keep_nan32,
+                        &T::keep_nan64,
+                        &T::memory_model,
+                        &T::ray_query,
+                        &T::pointer_steps,
+                        &T::pairs_in_words}) {
     spirv::Target other;
     other.*flag = !(other.*flag);
+    EXPECT_NE(vulkan::spirv_key(hash, "device", other, false), key);
+  }
+  for (std::uint32_t T::*number : {&T::subgroup_size, &T::max_block}) {
+    spirv::Target other;
+    other.*number += 32;
     EXPECT_NE(vulkan::spirv_key(hash, "device", other, false), key);
   }
   EXPECT_NE(vulkan::spirv_key(hash, "device", none, true), key);
