@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
 #include "../host/memory.h"
 #include "faults.h"
-#include "float_mode.h"
 
 namespace weft::backend::native {
 
@@ -148,7 +148,7 @@ void Launcher::run(const DeviceProgram& program, const Grid& grid, std::span<con
   Call call = call_of(program, body, grid, block);
   if (call.units() <= 0) return;
   arenas_.prepare(program, body, 1);
-  const FloatMode mode;
+  const platform::FloatMode mode;
   if (!run_here(call)) run_shared(call);
 }
 
