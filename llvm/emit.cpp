@@ -2,6 +2,7 @@
 #include "emit.h"
 
 #include <optional>
+#include <utility>
 
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
@@ -25,14 +26,15 @@ constexpr unsigned kDepth = 256;
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
   const ir::Module normal = ir::normalise(ir::inline_calls(kernel), kChain);
   const std::optional<ir::Module> flat = ir::limit_nesting(normal, kDepth);
-  return Emitter(ir::promote(flat ? *flat : normal), target, by_rows).run();
+  const ir::Module form = ir::promote(flat ? *flat : normal);
+  return Emitter(form, target, ir::find_shapes(form, target.lanes, by_rows)).run();
 }
 
-Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
+Emitter::Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shapes)
     : kernel_(kernel),
       target_(target),
       lanes_(target.lanes),
-      shapes_(ir::find_shapes(kernel, target.lanes, by_rows)),
+      shapes_(std::move(shapes)),
       group_use_(ir::group_use(kernel)),
       scalar_(kernel.insts.size()),
       vector_(kernel.insts.size()),

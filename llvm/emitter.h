@@ -12,6 +12,7 @@
 #include "../frontend/ir/module.h"
 #include "../frontend/passes/shapes.h"
 #include "emit.h"
+#include "real.h"
 #include "text.h"
 
 namespace weft::llvm {
@@ -19,8 +20,11 @@ namespace weft::llvm {
 /// Writes the entry function of a kernel in normal form, without calls.
 class Emitter {
  public:
-  Emitter(const ir::Module& kernel, const Target& target, bool by_rows);
+  /// \param shapes  find_shapes(); for a function those of real.cpp
+  Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shapes);
   Code run();
+  /// The definition of a function of the IR whose inputs and result are values in all lanes, and what it calls.
+  std::vector<RealFunction> function(const std::string& name);
 
  private:
   using Id = ir::Id;

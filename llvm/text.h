@@ -73,6 +73,7 @@ class Text {
 
   std::string body() const;
   std::string declarations() const;
+  const std::map<std::string, std::string>& declared() const { return declarations_; }
 
  private:
   std::vector<std::string> lines_;
