@@ -77,6 +77,7 @@ void Emitter::lay_out_arrays() {
 
 Code Emitter::run() {
   Code code;
+  is_entry_ = true;
   sources();
   arrays();
   out_.declare("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)");
@@ -92,6 +93,10 @@ Code Emitter::run() {
     run_threads();
   }
   out_.line("ret void");
+  if (further_ != 0) {
+    out_.label("never");
+    out_.line("ret void");
+  }
   code.arena_bytes = arena_bytes_;
   code.text = fmt::format(
       "{}\ndefine void @{}(ptr noalias nocapture readonly %args, ptr noalias nocapture readonly %worker, i64 %begin, "
