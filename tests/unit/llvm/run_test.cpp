@@ -282,15 +282,15 @@ TEST_P(LlvmRun, BlocksThatAreParted) {
   const auto k = kernel("long", [](Arr<int> x, Arr<int> y) {
     Int i = tid(), sum = 0;
     for (auto round : range(i % 3)) {
-      for (int j = 0; j < 200; ++j) x[i * 200 + j] += sum + round;
-      sum += x[i * 200 + 7];
+      for (int j = 0; j < 64; ++j) x[i * 64 + j] += sum + round;
+      sum += x[i * 64 + 7];
     }
     If (i % 2 == 0) {
-      for (int j = 0; j < 200; ++j) sum += x[i * 200 + j] * j;
+      for (int j = 0; j < 64; ++j) sum += x[i * 64 + j] * j;
     }
     y[i] = sum;
   });
-  compare_sizes(k, [&] { return std::tuple(ones<int>(reference_, 300 * 200), zeros<int>(reference_, 300)); });
+  compare_sizes(k, [&] { return std::tuple(ones<int>(reference_, 300 * 64), zeros<int>(reference_, 300)); });
 }
 
 TEST_P(LlvmRun, AtomicOperationsOfActiveLanes) {
