@@ -32,6 +32,11 @@ using ir::Op;
 using ir::RegionId;
 using ir::Type;
 
+namespace {
+/// The lines of a block that is parted.
+constexpr std::size_t kLongBlock = 512;
+}  // namespace
+
 Id Emitter::region(RegionId region) {
   for (Id id : kernel_.regions[region].insts) {
     if (kernel_[id].op == Op::yield) return id;
@@ -44,9 +49,18 @@ Id Emitter::yielded(RegionId region, std::uint64_t k) const {
   return kernel_.arg(kernel_.regions[region].insts.back(), static_cast<int>(k));
 }
 
+// LLVM's schedulers take time by the square of the accesses in a block. A branch ends one that is always taken, which
+// LLVM does not know: %begin is not negative. Each has a number of its own, or LLVM would see that one implies another.
+void Emitter::part_block() {
+  const std::string taken = out_.def("icmp ne i64 %begin, {}", --further_), further = out_.fresh("further");
+  out_.jump_if(taken, further, "never");
+  out_.label(further);
+}
+
 void Emitter::instruction(Id id) {
   const Inst& inst = kernel_[id];
   if (is_placed_[id]) return;  // put by run_rows()
+  if (out_.block_lines() >= kLongBlock && is_entry_) part_block();
   if (ir::is_atomic(inst.op)) return atomic(id);
   if (ir::is_subgroup(inst.op)) return subgroup(id);
   switch (inst.op) {

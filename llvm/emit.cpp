@@ -2,6 +2,7 @@
 #include "emit.h"
 
 #include <optional>
+#include <utility>
 
 #include "../frontend/passes/passes.h"
 #include "../frontend/support/error.h"
@@ -25,14 +26,15 @@ constexpr unsigned kDepth = 256;
 Code emit(const ir::Module& kernel, const Target& target, bool by_rows) {
   const ir::Module normal = ir::normalise(ir::inline_calls(kernel), kChain);
   const std::optional<ir::Module> flat = ir::limit_nesting(normal, kDepth);
-  return Emitter(ir::promote(flat ? *flat : normal), target, by_rows).run();
+  const ir::Module form = ir::promote(flat ? *flat : normal);
+  return Emitter(form, target, ir::find_shapes(form, target.lanes, by_rows)).run();
 }
 
-Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
+Emitter::Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shapes)
     : kernel_(kernel),
       target_(target),
       lanes_(target.lanes),
-      shapes_(ir::find_shapes(kernel, target.lanes, by_rows)),
+      shapes_(std::move(shapes)),
       group_use_(ir::group_use(kernel)),
       scalar_(kernel.insts.size()),
       vector_(kernel.insts.size()),
@@ -75,6 +77,7 @@ void Emitter::lay_out_arrays() {
 
 Code Emitter::run() {
   Code code;
+  is_entry_ = true;
   sources();
   arrays();
   out_.declare("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)");
@@ -90,6 +93,10 @@ Code Emitter::run() {
     run_threads();
   }
   out_.line("ret void");
+  if (further_ != 0) {
+    out_.label("never");
+    out_.line("ret void");
+  }
   code.arena_bytes = arena_bytes_;
   code.text = fmt::format(
       "{}\ndefine void @{}(ptr noalias nocapture readonly %args, ptr noalias nocapture readonly %worker, i64 %begin, "

@@ -12,6 +12,7 @@
 #include "../frontend/ir/module.h"
 #include "../frontend/passes/shapes.h"
 #include "emit.h"
+#include "real.h"
 #include "text.h"
 
 namespace weft::llvm {
@@ -19,8 +20,11 @@ namespace weft::llvm {
 /// Writes the entry function of a kernel in normal form, without calls.
 class Emitter {
  public:
-  Emitter(const ir::Module& kernel, const Target& target, bool by_rows);
+  /// \param shapes  find_shapes(); for a function those of real.cpp
+  Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shapes);
   Code run();
+  /// The definition of a function of the IR whose inputs and result are values in all lanes, and what it calls.
+  std::vector<RealFunction> function(const std::string& name);
 
  private:
   using Id = ir::Id;
@@ -109,6 +113,7 @@ class Emitter {
   /// Writes a region; returns its yield, or kNone.
   Id region(ir::RegionId region);
   void instruction(Id id);
+  void part_block();
   void branch(Id id);
   void uniform_branch(Id id);
   void divergent_branch(Id id);
@@ -284,7 +289,9 @@ class Emitter {
   /// The values that are a number of the thread.
   enum Number : std::uint8_t { kThread, kLocal, kWorkgroup, kSubgroup, kLane };
   std::array<std::vector<Id>, 5> numbers_;
-  Texts wide_;  ///< by instruction, of numbers of threads: the one of lane 0 as i64
+  bool is_entry_ = false;     ///< the entry function is written
+  std::int64_t further_ = 0;  ///< minus the parts of blocks that part_block() has begun
+  Texts wide_;                ///< by instruction, of numbers of threads: the one of lane 0 as i64
   struct Visible {
     Id id;
     bool spread;  ///< only the vector is new, made of the scalar

@@ -81,6 +81,7 @@ std::string sequence(Type type, std::int64_t first, std::int64_t step, std::uint
 
 void Text::label(const std::string& name) {
   lines_.push_back(name + ":");
+  block_begin_ = lines_.size();
   block_ = name;
 }
 

@@ -48,8 +48,9 @@ class Text {
   std::string fresh(std::string_view stem) { return fmt::format("{}{}", stem, next_++); }
   /// Begins a block.
   void label(const std::string& name);
-  /// The block that grows at present.
+  /// The block that grows at present, and the number of its lines.
   const std::string& block() const { return block_; }
+  std::size_t block_lines() const { return lines_.size() - block_begin_; }
   void jump(const std::string& to) { line("br label %{}", to); }
   void jump_if(const std::string& condition, const std::string& yes, const std::string& no) {
     line("br i1 {}, label %{}, label %{}", condition, yes, no);
@@ -73,11 +74,13 @@ class Text {
 
   std::string body() const;
   std::string declarations() const;
+  const std::map<std::string, std::string>& declared() const { return declarations_; }
 
  private:
   std::vector<std::string> lines_;
   std::map<std::string, std::string> declarations_;
   std::string block_ = "entry";
+  std::size_t block_begin_ = 0;
   std::uint64_t next_ = 0;
 };
 

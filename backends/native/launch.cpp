@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "../../frontend/support/error.h"
+#include "../../frontend/support/platform.h"
 #include "../host/memory.h"
 #include "faults.h"
-#include "float_mode.h"
 
 namespace weft::backend::native {
 
@@ -56,28 +56,36 @@ void Body::took(double nanoseconds, double threads) const {
   cost_.store(before < 0 || cost < before ? cost : (before + cost) / 2, std::memory_order_relaxed);
 }
 
-void Arenas::prepare(const DeviceProgram& program, const Body& body, int threads) {
+// All host threads have as much, because each of those that are awake may take part in a launch.
+void Arenas::prepare(const DeviceProgram& program, const Body& body) {
   const std::uint64_t bytes = body.arena_bytes;
-  if (arenas_.size() < std::size_t(threads)) {
-    arenas_.resize(std::size_t(threads));
-    workers_.resize(std::size_t(threads));
+  most_ = std::max(most_, bytes);
+  if (++launches_ == kPeriod) {
+    if (most_ < bytes_ / 4) hold(0);
+    most_ = bytes;
+    launches_ = 0;
   }
-  for (std::size_t k = 0; bytes != 0 && k < std::size_t(threads); ++k) {
-    Arena& arena = arenas_[k];
-    if (arena.bytes >= bytes) continue;
-    workers_[k].arena = nullptr;
-    arena = {};
-    if (bytes <= kHostMemoryLimit / std::uint64_t(threads))
-      arena.memory.reset(static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
-    if (!arena.memory)
-      throw Error(ErrorKind::out_of_memory,
-                  fmt::format("the kernel's private and shared arrays take {} bytes for each of {} host threads, which "
-                              "are not to be had",
-                              bytes, threads),
-                  program.name(), program.loc);
-    arena.bytes = bytes;
-    workers_[k].arena = arena.memory.get();
+  if (bytes <= bytes_) return;
+  hold(bytes);
+  if (!memory_)
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("the kernel's private and shared arrays take {} bytes for each of {} host threads, which "
+                            "are not to be had",
+                            bytes, workers_.size()),
+                program.name(), program.loc);
+}
+
+void Arenas::hold(std::uint64_t bytes) {
+  memory_.reset();
+  bytes_ = 0;
+  // Whole pages, so that no two host threads write to one.
+  constexpr auto page = std::uint64_t(kPage);
+  if (bytes != 0 && bytes <= kHostMemoryLimit / workers_.size() - page) {
+    bytes_ = (bytes + page - 1) / page * page;
+    memory_.reset(static_cast<std::byte*>(::operator new(bytes_* workers_.size(), kPage, std::nothrow)));
+    if (!memory_) bytes_ = 0;
   }
+  for (std::size_t k = 0; k < workers_.size(); ++k) workers_[k].arena = memory_ ? memory_.get() + k * bytes_ : nullptr;
 }
 
 /// The units of a launch that have not run.
@@ -147,8 +155,8 @@ void Launcher::run(const DeviceProgram& program, const Grid& grid, std::span<con
   const Body& body = choose(program, grid, block);
   Call call = call_of(program, body, grid, block);
   if (call.units() <= 0) return;
-  arenas_.prepare(program, body, 1);
-  const FloatMode mode;
+  arenas_.prepare(program, body);
+  const platform::FloatMode mode;
   if (!run_here(call)) run_shared(call);
 }
 
@@ -193,8 +201,6 @@ void Launcher::run_shared(const Call& call) {
   const auto most = int(std::min(double(pool_.threads()), 1 + std::ceil(cost / kWorthAThread)));
   const double even = threads / (kChunksPerThread * most), least = kLeastChunk / call.body.cost();
   const std::int64_t chunk = call.units_for(std::min(std::max(even, least), kChunkThreads));
-  // A thread that is still awake from a launch before takes part too, whatever its number.
-  arenas_.prepare(call.program, call.body, pool_.threads());
   double own_time = 0, own_threads = 0;  // of the calling thread, whose chunks tell what the kernel costs
   pool_.run(call.units(), chunk, most, [&](int thread, std::int64_t begin, std::int64_t end) noexcept {
     const Running running(call.program);

@@ -13,25 +13,33 @@
 
 namespace weft::backend::native {
 
-/// Memory that host threads lend to kernels, by their numbers. It grows, and is kept for later launches.
+/// Memory that host threads lend to kernels, by their numbers. It is kept for later launches, and given back after
+/// kPeriod launches that needed less than a quarter of it.
 class Arenas {
  public:
-  /// Gives `threads` host threads at least `bytes` each, at multiples of 64.
+  explicit Arenas(int threads) : workers_(std::size_t(threads)) {}
+
+  /// Gives each host thread what the kernel needs, at a multiple of 64. A launch calls it before its first effect.
   /// Errors: Error(out_of_memory) naming the kernel.
-  void prepare(const DeviceProgram& program, const Body& body, int threads);
+  void prepare(const DeviceProgram& program, const Body& body);
   const llvm::Worker& worker(int thread) const { return workers_[std::size_t(thread)]; }
+  /// What each host thread has.
+  std::uint64_t bytes() const { return bytes_; }
+
+  static constexpr std::uint32_t kPeriod = 256;
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::align_val_t kPage{4096};
   struct Delete {
-    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+    void operator()(std::byte* memory) const { ::operator delete(memory, kPage); }
   };
-  struct Arena {
-    std::unique_ptr<std::byte, Delete> memory;
-    std::uint64_t bytes = 0;
-  };
-  std::vector<Arena> arenas_;
+  void hold(std::uint64_t bytes);
+
+  std::unique_ptr<std::byte, Delete> memory_;
+  std::uint64_t bytes_ = 0;
   std::vector<llvm::Worker> workers_;
+  std::uint64_t most_ = 0;      ///< that a launch of the present period has needed
+  std::uint32_t launches_ = 0;  ///< of the period
 };
 
 /// Runs launches of one device, one at a time. A launch that takes less than some 20 us, as earlier ones of its kernel
@@ -40,10 +48,10 @@ class Launcher {
  public:
   /// \param threads  host threads that work on a launch, the calling one included
   /// \param lanes    threads of a vector
-  Launcher(int threads, std::uint32_t lanes) : pool_(threads), lanes_(lanes) {}
+  Launcher(int threads, std::uint32_t lanes) : pool_(threads), lanes_(lanes), arenas_(pool_.threads()) {}
 
   /// Runs all threads of a launch that belong to the grid, and returns when they have run.
-  /// Errors: Error(invalid_argument) when the block is too short; Error(out_of_memory).
+  /// Errors: Error(invalid_argument) when the block is too short; Error(out_of_memory). No thread has run then.
   void run(const DeviceProgram& program, const Grid& grid, std::span<const std::byte> args);
 
   Pool& pool() { return pool_; }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -71,7 +72,8 @@ class CompiledPrograms final : public ProgramSource {
 
 int threads_from_environment() {
   constexpr std::uint64_t kMost = 1024;
-  const std::uint64_t threads = platform::environment_number("WEFT_THREADS", std::uint64_t(platform::processors()));
+  const std::uint64_t usual = std::min(std::uint64_t(platform::processors()), kMost);
+  const std::uint64_t threads = platform::environment_number("WEFT_THREADS", usual);
   if (threads == 0 || threads > kMost)
     invalid("WEFT_THREADS is {}; a launch runs on 1 to {} threads of the host", threads, kMost);
   return int(threads);

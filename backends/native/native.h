@@ -18,11 +18,12 @@ namespace weft::backend {
 /// written before, which names the kernel. WEFT_THREADS is the number of host threads, else that of the processors on
 /// which the process may run.
 /// Errors: Error(no_device) where no LLVM is found, with what was tried and what to install; Error(invalid_argument)
-/// for a number of threads that cannot be; Error(device_lost) in the child of a fork that left such a device behind.
+/// for what WEFT_LLVM, WEFT_CPU_LEVEL, WEFT_CPU_LANES or WEFT_THREADS asks for and cannot have; Error(device_lost) in
+/// the child of a fork that left such a device behind.
 std::unique_ptr<Device> open_native();
 
 /// Whether open_native() would find an LLVM. \param why  what was tried, if it would not
-/// Errors: Error(device_lost) in the child of a fork that left such a device behind.
+/// Errors: as open_native(), but for no LLVM.
 bool has_native(std::string* why = nullptr);
 
 }  // namespace weft::backend

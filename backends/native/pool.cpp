@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "../../frontend/support/platform.h"
-#include "float_mode.h"
 
 namespace weft::backend::native {
 
@@ -21,14 +20,6 @@ constexpr std::uint64_t kMostChunks = 0xffff;  ///< of one part
 thread_local const Pool* working_for = nullptr;
 thread_local int working_as = 0;
 
-void pause() {
-#if defined(__SSE__) || defined(_M_X64)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 // Looks for some microseconds whether a condition holds. Waking a thread that sleeps takes 10 to 50 us.
 template <class F>
 bool holds_soon(const F& condition, std::chrono::microseconds most) {
@@ -36,7 +27,7 @@ bool holds_soon(const F& condition, std::chrono::microseconds most) {
   Clock::time_point end{};
   for (int k = 1;; ++k) {
     if (condition()) return true;
-    pause();
+    platform::pause();
     if (k % kLooks != 0) continue;
     const Clock::time_point now = Clock::now();
     if (k == kLooks) end = now + most;
@@ -123,7 +114,7 @@ void Pool::ring() {
 }
 
 void Pool::live(int thread) {
-  const FloatMode mode;
+  const platform::FloatMode mode;
   working_for = this;
   working_as = thread;
   std::uint32_t seen = 0;

@@ -24,6 +24,7 @@ class ReferenceStream final : public HostStream {
   void run(Program& program, const Grid& grid, std::span<const std::byte> args) override {
     const auto* plan = dynamic_cast<const Plan*>(&program);
     if (!plan) invalid("a program of another device was launched on a reference device");
+    const platform::FloatMode mode;
     interpret(*plan, grid, args, memory(), scratch_);
   }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "../support/error.h"
+#include "../support/platform.h"
 #include "../types/half.h"
 
 #if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
@@ -364,21 +365,26 @@ std::uint64_t evaluate(Op op, Type operands, Type result, std::span<const std::u
   const Evaluator function = evaluator(op, operands, result);
   if (!function) internal_error("evaluate: the operation is not defined on these types");
   const auto arg = [&](std::size_t k) { return k < args.size() ? args[k] : 0; };
+  const platform::FloatMode mode;
   return function(arg(0), arg(1), arg(2));
 }
 
 double to_double(Type type, std::uint64_t bits) {
   const Evaluator function = conversion(type, Type::f64);
   if (!function) internal_error("to_double: no type");
+  const platform::FloatMode mode;
   return std::bit_cast<double>(function(bits, 0, 0));
 }
 
 std::uint64_t from_double(Type type, double value) {
   const Evaluator function = conversion(Type::f64, type);
   if (!function) internal_error("from_double: no type");
+  const platform::FloatMode mode;
+  Bits bits = std::bit_cast<Bits>(value);
   // The conversion truncates, so the value is rounded first. Near a limit of the type, the whole number is exact or
   // past the limit.
-  return function(std::bit_cast<Bits>(is_int(type) ? std::nearbyint(value) : value), 0, 0);
+  if (is_int(type)) bits = evaluator(Op::round_even, Type::f64, Type::f64)(bits, 0, 0);
+  return function(bits, 0, 0);
 }
 
 }  // namespace weft::ir

@@ -1,4 +1,6 @@
 // The meaning of every pure operation on scalars, used by constant folding and by the interpreter alike.
+//
+// evaluate(), to_double() and from_double() round to nearest and keep subnormals, whatever mode the program has set.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +16,8 @@ namespace weft::ir {
 /// \param result    the type of the result
 std::uint64_t evaluate(Op op, Type operands, Type result, std::span<const std::uint64_t> args);
 
-/// The function that evaluate() calls for one operation and its types. It ignores operands that the operation lacks.
+/// The function that evaluate() calls for one operation and its types. It ignores operands that the operation lacks,
+/// and is to be called in the usual mode for floats (platform::FloatMode).
 using Evaluator = std::uint64_t (*)(std::uint64_t, std::uint64_t, std::uint64_t);
 
 /// Returns null if the operation is not pure arithmetic or is not defined on these types.

@@ -75,6 +75,7 @@ std::vector<std::shared_ptr<KernelCore>> KernelCore::all() {
 }
 
 ir::Module KernelCore::trace(const ir::Variant& variant, std::uint32_t max_block) const {
+  const platform::FloatMode mode;  // for what the library computes on the host
   ir::Module module;
   module.name = name_;
   module.loc = loc_;

@@ -141,7 +141,8 @@ class KernelCore : public std::enable_shared_from_this<KernelCore> {
   /// Errors: Error(invalid_kernel) with the line of the mistake.
   ir::Module trace(const ir::Variant& variant, std::uint32_t max_block = ~0u) const;
 
-  /// The text of Kernel::dump(). Defined in spirv/dump.cpp, as this folder knows no emitter.
+  /// The text of Kernel::dump(). Defined in runtime/launch/kernel_dump.cpp, as this folder knows no
+  /// emitter.
   std::string dump(std::string_view form) const;
 
   /// The runtime's cache of programs compiled from this kernel; guarded by `mutex`.

@@ -7,19 +7,10 @@ namespace weft::lib {
 /// Whether this trace is for an adjoint. In other traces a formula would be useless.
 bool tracing_adjoint();
 
-/// Has the sums and products that are recorded while the object lives contracted among themselves alone, as those of a
-/// function that is called. The trace for the adjoint ends in other operations than the one for the launch: neither may
-/// be fused with those of the caller, or both would be rounded differently.
-class OwnPiece {
- public:
-  OwnPiece();
-  ~OwnPiece();
-  OwnPiece(const OwnPiece&) = delete;
-  OwnPiece& operator=(const OwnPiece&) = delete;
-
- private:
-  ir::Builder& builder_;
-  const std::uint64_t before_;
+/// The trace for the adjoint ends in other operations than the one for the launch: neither may be fused with those of
+/// the caller, or both would be rounded differently.
+struct OwnPiece : tracing::Trace::Piece {
+  OwnPiece() : Piece(tracing::Trace::current()) {}
 };
 
 /// The value of `value` with the gradient of `like`, which is finite. Because -0 is added, the bits of the value stay,

@@ -99,17 +99,15 @@ tracing::Trace::InPlace::InPlace(tracing::Trace& caller, const std::string& func
       function_(caller.module().function),
       serial_(caller.serial_),
       start_(caller.start_),
-      rounding_(caller.builder_.rounding()) {
+      piece_(caller) {
   trace_.module().function = function;
   trace_.around_.push_back(serial_);
   trace_.serial_ = ++g_traces;
   trace_.start_ = trace_.builder_.region();
   trace_.builder_.end_chain();
-  if (rounding_ != ir::kRounded) trace_.builder_.set_rounding(++trace_.pieces_);
 }
 
 tracing::Trace::InPlace::~InPlace() {
-  trace_.builder_.set_rounding(rounding_);
   trace_.builder_.end_chain();
   trace_.module().function = std::move(function_);
   trace_.around_.pop_back();

@@ -100,6 +100,22 @@ class Trace {
   /// The open calls, the innermost last.
   std::vector<Call> calls;
 
+  /// Has the sums and products that are traced while the object lives contracted among themselves alone, as those of a
+  /// function that is called (see ir::is_contractible). Where all is rounded as it is written, nothing changes.
+  class Piece {
+   public:
+    explicit Piece(Trace& trace) : builder_(trace.builder_), before_(builder_.rounding()) {
+      if (before_ != ir::kRounded) builder_.set_rounding(++trace.pieces_);
+    }
+    ~Piece() { builder_.set_rounding(before_); }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+
+   private:
+    ir::Builder& builder_;
+    const std::uint64_t before_;
+  };
+
   /// Marks code that is traced while the object lives as the body of a function, traced in place of its call. Messages
   /// name the function. Values and loops of the caller are refused there as in a function that is called, no Else
   /// continues an If on the other side of the call, and no product of one side is contracted with a sum of the other:
@@ -116,7 +132,7 @@ class Trace {
     std::string function_;
     std::uint32_t serial_;
     ir::RegionId start_;
-    std::uint64_t rounding_;
+    Piece piece_;
   };
 
   /// Thrown out of a function's trace: the call is traced in its place instead.
@@ -137,7 +153,7 @@ class Trace {
   std::string field_, part_;
   std::uint32_t serial_;
   ir::RegionId start_ = 0;             ///< the region in which the kernel or function began
-  std::uint64_t pieces_ = 0;           ///< functions traced in place so far: see ir::is_contractible
+  std::uint64_t pieces_ = 0;           ///< so far
   std::vector<std::uint32_t> around_;  ///< serials of the callers of functions that are traced in place
   Loc deferred_loc_;
   std::string deferred_;

@@ -128,23 +128,18 @@ std::optional<Range> within(Type type, std::int64_t low, std::int64_t high) {
 Shape stepping(Type type, std::uint64_t step) {
   const int unused = 64 - bits(type);
   const auto signed_step = static_cast<std::int64_t>(step << unused) >> unused;
-  return signed_step ? Shape{Kind::affine, signed_step} : Shape{Kind::vector, 0};
+  return signed_step ? Shape{Kind::affine, signed_step} : Shape{};
 }
-
-Shape uniform(Kind a, Kind b) { return {std::max(a, b), 0}; }
 
 /// A function of operands about which nothing but their agreement is known.
 LaneValue any_function(std::span<const LaneValue> args) {
-  Kind kind = Kind::launch;
-  for (const LaneValue& v : args) kind = std::max(kind, v.shape.kind);
-  return kind <= Kind::vector ? LaneValue{{kind, 0}, {}, 1} : kVarying;
+  return std::ranges::all_of(args, [](const LaneValue& v) { return v.shape.is_uniform(); }) ? LaneValue{} : kVarying;
 }
 
 LaneValue sum(Type type, const LaneValue& a, const LaneValue& b, bool subtract) {
   LaneValue v;
   const auto x = static_cast<std::uint64_t>(a.shape.step), y = static_cast<std::uint64_t>(b.shape.step);
-  v.shape = a.shape.is_uniform() && b.shape.is_uniform() ? uniform(a.shape.kind, b.shape.kind)
-                                                         : stepping(type, subtract ? x - y : x + y);
+  v.shape = stepping(type, subtract ? x - y : x + y);
   v.multiple = std::min(a.multiple, b.multiple);
   if (!a.range || !b.range) return v;
   std::int64_t low, high;
@@ -191,7 +186,7 @@ LaneValue quotient(const LaneValue& a, std::int64_t divisor, std::uint32_t lanes
   const bool is_power = std::has_single_bit(static_cast<std::uint64_t>(divisor));
   if (a.shape.is_uniform() ||
       (is_power && differ_only_below(a, std::countr_zero(static_cast<std::uint64_t>(divisor)), lanes))) {
-    v.shape = {std::min(a.shape.kind, Kind::vector), 0};
+    v.shape = {};
   } else if (a.range && a.shape.step % divisor == 0) {
     v.shape.step /= divisor;
   } else {
@@ -250,7 +245,7 @@ class WithConstant {
       return low_part(a, int(std::bit_width(bits_)), lanes_);
     // The value without its low bits
     if (off && !(off & (off + 1)) && differ_only_below(a, int(std::bit_width(off)), lanes_))
-      return LaneValue{{Kind::vector, 0}, {}, off + 1};
+      return LaneValue{{}, {}, off + 1};
     return {};
   }
 
@@ -261,12 +256,6 @@ class WithConstant {
 };
 
 bool step_alike(const LaneValue& a, const LaneValue& b) { return a.shape.kind == Kind::affine && a.shape == b.shape; }
-
-LaneValue chosen(const LaneValue& condition, const LaneValue& a, const LaneValue& b) {
-  LaneValue v = join(a, b);
-  if (v.shape.is_uniform()) v.shape = uniform(v.shape.kind, condition.shape.kind);
-  return v;
-}
 
 /// The lesser or the greater of two values. Of affine ones the same is the lesser in all lanes, if none wraps.
 LaneValue extremum(const LaneValue& a, const LaneValue& b, bool greater) {
@@ -304,7 +293,7 @@ LaneValue of_integers(const Module& module, const Inst& inst, std::span<const La
     case Op::min: return extremum(args[0], args[1], false);
     case Op::max: return extremum(args[0], args[1], true);
     case Op::eq:
-    case Op::ne: return step_alike(args[0], args[1]) ? LaneValue{{Kind::vector, 0}, {}, 1} : any_function(args);
+    case Op::ne: return step_alike(args[0], args[1]) ? LaneValue{} : any_function(args);
     case Op::mul:
     case Op::div:
     case Op::rem:
@@ -324,10 +313,8 @@ LaneValue of_integers(const Module& module, const Inst& inst, std::span<const La
 
 LaneValue join(const LaneValue& a, const LaneValue& b) {
   LaneValue v;
-  v.shape = a.shape == b.shape                             ? a.shape
-            : a.shape.is_uniform() && b.shape.is_uniform() ? uniform(a.shape.kind, b.shape.kind)
-                                                           : kVarying.shape;
-  if (v.shape.kind == Kind::varying) return kVarying;
+  if (a.shape != b.shape || a.shape.kind == Kind::varying) return kVarying;
+  v.shape = a.shape;
   v.multiple = std::min(a.multiple, b.multiple);
   if (a.range && b.range) v.range = Range{std::min(a.range->low, b.range->low), std::max(a.range->high, b.range->high)};
   return v;
@@ -352,7 +339,7 @@ LaneValue counting_lanes(std::int64_t high, std::uint64_t multiple) {
 
 LaneValue pure_lanes(const Module& module, const Inst& inst, std::span<const LaneValue> args, std::uint32_t lanes) {
   const Type from = module[module.operands[inst.first_arg]].type;
-  if (inst.op == Op::select) return chosen(args[0], args[1], args[2]);
+  if (inst.op == Op::select) return join(args[1], args[2]);
   if (!is_int(from)) return any_function(args);
   if (inst.op == Op::convert || inst.op == Op::bitcast)
     return is_int(inst.type) ? converted(from, inst.type, args[0]) : any_function(args);

@@ -17,47 +17,12 @@ constexpr Shape kVarying = {Kind::varying, 0};
 /// The greatest number of a thread: a dispatch has fewer than 2^31.
 constexpr std::int64_t kLastThread = (std::int64_t{1} << 31) - 2;
 
-/// The memory that a kernel changes, as far as it can tell.
-class Changes {
- public:
-  explicit Changes(const Module& module)
-      : module_(module), params_(module.params.size(), 0), any_(group_use(module).fences) {
-    for (Id id = 0; id < module.insts.size(); ++id) {
-      const Inst& inst = module[id];
-      if (inst.op != Op::store && !is_atomic(inst.op)) continue;
-      const Id base = module.arg(id, 0);
-      if (const Param* array = module.array_of(base))
-        params_[number(array)] = 1;
-      else if (module[base].op != Op::kernel_array && !is_report(base))
-        any_ = true;
-    }
-  }
-
-  /// Whether the kernel may change what this load reads. Where two arguments overlap, threads race: what one writes
-  /// through one of them, none may read through the other.
-  bool may_reach(Id load) const {
-    const Param* array = module_.array_of(module_.arg(load, 0));
-    return any_ || !array || params_[number(array)];
-  }
-
- private:
-  std::size_t number(const Param* array) const { return static_cast<std::size_t>(array - module_.params.data()); }
-  bool is_report(Id base) const {
-    const Inst& inst = module_[base];
-    return module_.report_offset != 0 && inst.op == Op::arg && inst.imm == module_.report_offset;
-  }
-
-  const Module& module_;
-  std::vector<char> params_;
-  bool any_;  ///< it writes through an address that it computes, or hands over by fences what it wrote anywhere
-};
-
 /// A fixed point over the tree of regions. Shapes only move towards varying: the carried values of a loop start with
 /// the shapes of their first values, and each round joins those of the values that replace them.
 class ShapeFinder {
  public:
   ShapeFinder(const Module& module, std::uint32_t lanes, bool by_rows)
-      : module_(module), changes_(module), values_(module.insts.size()), seen_(module.insts.size(), 0) {
+      : module_(module), values_(module.insts.size()), seen_(module.insts.size(), 0) {
     found_.lanes = lanes;
     found_.of.assign(module.insts.size(), kVarying);
     found_.divergent.assign(module.insts.size(), 0);
@@ -92,7 +57,7 @@ class ShapeFinder {
       }
     }
     found_.rows = !found_.row.empty() || !found_.column.empty();
-    for (Id id : found_.row) set(id, {{Kind::vector, 0}, LaneValue::Range{0, kLastThread}, 1});
+    for (Id id : found_.row) set(id, {{}, LaneValue::Range{0, kLastThread}, 1});
     for (Id id : found_.column) set(id, counting_lanes(kLastThread, found_.lanes));
   }
 
@@ -107,8 +72,8 @@ class ShapeFinder {
     switch (inst.op) {
       case Op::constant: return constant_lanes(inst);
       case Op::subgroup_size: return {{}, LaneValue::Range{std::int64_t(lanes), std::int64_t(lanes)}, lanes};
-      case Op::workgroup_id: return {{Kind::workgroup, 0}, LaneValue::Range{0, kLastThread}, 1};
-      case Op::subgroup_id: return {{Kind::vector, 0}, LaneValue::Range{0, std::int64_t(module_.block)}, 1};
+      case Op::workgroup_id: return {{}, LaneValue::Range{0, kLastThread}, 1};
+      case Op::subgroup_id: return {{}, LaneValue::Range{0, std::int64_t(module_.block)}, 1};
       case Op::subgroup_lane: return counting_lanes(std::int64_t(lanes) - 1, std::uint64_t{1} << 62);
       case Op::local_id: return counting_lanes(std::int64_t(module_.block) - 1, lanes);
       case Op::thread_id:
@@ -132,15 +97,6 @@ class ShapeFinder {
     found_.exact[id] = made.shape.kind == Kind::affine && made.range;
   }
 
-  static LaneValue uniform(Kind kind) { return {{kind, 0}, {}, 1}; }
-
-  /// The greatest kind of the operands.
-  Kind operands(Id id) const {
-    Kind kind = Kind::launch;
-    for (Id arg : module_.args(id)) kind = std::max(kind, shape(arg).kind);
-    return kind;
-  }
-
   void region(RegionId id) {
     if (id == kNone) return;
     for (Id inst : module_.regions[id].insts) instruction(inst);
@@ -153,12 +109,10 @@ class ShapeFinder {
       case Spread::operands:
         if (!is_placed(id)) set(id, pure(id));
         return;
-      case Spread::pooled: return set(id, uniform(std::min(operands(id), Kind::vector)));
-      case Spread::exchanged: {
+      case Spread::pooled: return set(id, {});
+      case Spread::exchanged:
         // The lane from which the value comes does not matter if all give the same.
-        const Shape& given = shape(module_.arg(id, 0));
-        return set(id, given.is_uniform() ? uniform(given.kind) : LaneValue{kVarying, {}, 1});
-      }
+        return set(id, shape(module_.arg(id, 0)).is_uniform() ? LaneValue{} : LaneValue{kVarying, {}, 1});
       case Spread::memory: return set(id, loaded(id));
       case Spread::thread:
         if (inst.op == Op::call) internal_error("find_shapes() takes kernels without calls", inst.loc());
@@ -181,8 +135,7 @@ class ShapeFinder {
   LaneValue loaded(Id id) const {
     const Shape address = address_shape(module_, found_, id);
     const KernelArray* own = module_.kernel_array_of(module_.arg(id, 0));
-    if (!address.is_uniform() || (own && own->is_private)) return {kVarying, {}, 1};
-    return uniform(own || changes_.may_reach(id) ? Kind::vector : address.kind);
+    return !address.is_uniform() || (own && own->is_private) ? LaneValue{kVarying, {}, 1} : LaneValue{};
   }
 
   // ---- Control flow
@@ -198,7 +151,7 @@ class ShapeFinder {
   }
 
   void set_condition(Id control, Id condition) {
-    set(control, uniform(shape(condition).kind));
+    set(control, {shape(condition), {}, 1});
     found_.divergent[control] = !shape(condition).is_uniform();
   }
 
@@ -209,16 +162,16 @@ class ShapeFinder {
 
   void loop(Id id) {
     const Inst& inst = module_[id];
-    for (std::uint32_t k = 0; k < inst.num_args; ++k) set(carried(id, k), uniform_or(shape(module_.arg(id, int(k)))));
+    for (std::uint32_t k = 0; k < inst.num_args; ++k) set(carried(id, k), shaped(shape(module_.arg(id, int(k)))));
     region(inst.regions[0]);
     set_condition(id, module_.arg(last(inst.regions[0]), 0));
     region(inst.regions[1]);
     for (std::uint32_t k = 0; k < inst.num_args; ++k)
-      set(carried(id, k), uniform_or(shape(module_.arg(last(inst.regions[1]), int(k)))));
+      set(carried(id, k), shaped(shape(module_.arg(last(inst.regions[1]), int(k)))));
   }
 
   /// A carried value: of its number nothing is known, because it changes.
-  static LaneValue uniform_or(const Shape& shape) { return {shape, {}, 1}; }
+  static LaneValue shaped(const Shape& shape) { return {shape, {}, 1}; }
 
   Id carried(Id loop, std::uint32_t k) const { return module_.regions[module_[loop].regions[0]].insts[k]; }
   Id last(RegionId region) const { return module_.regions[region].insts.back(); }
@@ -227,18 +180,14 @@ class ShapeFinder {
     const Id from = module_.arg(id, 0);
     const Inst& inst = module_[from];
     const auto k = static_cast<std::uint32_t>(module_[id].imm);
-    if (inst.op != Op::if_ && inst.op != Op::loop) return uniform_or(shape(from));
+    if (inst.op != Op::if_ && inst.op != Op::loop) return shaped(shape(from));
     if (found_.divergent[from]) return {kVarying, {}, 1};
-    LaneValue v = inst.op == Op::loop ? uniform_or(shape(carried(from, k)))
-                                      : join(uniform_or(shape(module_.arg(last(inst.regions[0]), int(k)))),
-                                             uniform_or(shape(module_.arg(last(inst.regions[1]), int(k)))));
-    // Threads that take different ways do not agree, even if all do who take the same.
-    if (v.shape.is_uniform()) v.shape.kind = std::max(v.shape.kind, shape(from).kind);
-    return v;
+    return inst.op == Op::loop ? shaped(shape(carried(from, k)))
+                               : join(shaped(shape(module_.arg(last(inst.regions[0]), int(k)))),
+                                      shaped(shape(module_.arg(last(inst.regions[1]), int(k)))));
   }
 
   const Module& module_;
-  const Changes changes_;
   std::vector<LaneValue> values_;
   std::vector<char> seen_;
   Shapes found_;
@@ -258,7 +207,7 @@ Shape offset_shape(const Module& kernel, const Shapes& shapes, Id memory) {
     if (width < 32 || step * (std::int64_t{shapes.lanes} - 1) >= std::int64_t{1} << 31) return kVarying;
   }
   const auto step = static_cast<std::int64_t>(static_cast<std::uint64_t>(shape.step) * inst.stride);
-  return step ? Shape{Kind::affine, step} : Shape{Kind::vector, 0};
+  return step ? Shape{Kind::affine, step} : Shape{};
 }
 
 }  // namespace
@@ -271,10 +220,10 @@ Shape address_shape(const Module& kernel, const Shapes& shapes, Id memory) {
   const Shape& base = shapes.of[kernel.arg(memory, 0)];
   const Shape offset = offset_shape(kernel, shapes, memory);
   if (base.kind == Kind::varying || offset.kind == Kind::varying) return kVarying;
-  if (base.is_uniform() && offset.is_uniform()) return {std::max(base.kind, offset.kind), 0};
+  if (base.is_uniform() && offset.is_uniform()) return {};
   const auto step =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(base.step) + static_cast<std::uint64_t>(offset.step));
-  return step ? Shape{Kind::affine, step} : Shape{Kind::vector, 0};
+  return step ? Shape{Kind::affine, step} : Shape{};
 }
 
 }  // namespace weft::ir

@@ -10,19 +10,17 @@ namespace weft::ir {
 /// The shape of a value among the lanes of a vector: threads whose numbers follow each other.
 ///
 /// A shape speaks of threads that come to the same place together: they run, and are in the same iteration of every
-/// loop around it. So the counter of a loop is `launch` inside the loop, however many iterations each thread makes, and
+/// loop around it. So the counter of a loop is uniform inside the loop, however many iterations each thread makes, and
 /// in a region that some lanes of a vector do not run, a shape says nothing about those lanes.
 struct Shape {
   enum class Kind : std::uint8_t {
-    launch,     ///< the same in all threads of a launch
-    workgroup,  ///< the same in all threads of a workgroup
-    vector,     ///< the same in all lanes of a vector
-    affine,     ///< an integer: lane k has what lane 0 has or would have, plus k times `step`, modulo the type's range
+    uniform,  ///< the same in all lanes
+    affine,   ///< an integer: lane k has what lane 0 has or would have, plus k times `step`, modulo the type's range
     varying,
   };
-  Kind kind = Kind::launch;
+  Kind kind = Kind::uniform;
   std::int64_t step = 0;  ///< of an affine value: not 0, and within the type's range if that had a sign
-  bool is_uniform() const { return kind <= Kind::vector; }
+  bool is_uniform() const { return kind == Kind::uniform; }
   bool operator==(const Shape&) const = default;
 };
 
@@ -39,8 +37,8 @@ struct Shape {
 /// entered, unless they only compute: bases mean nothing there, so that a load or a loop by them could do anything.
 ///
 /// **Loads.** One load gives all lanes what it finds at a uniform address, whoever writes there, because they would all
-/// read at that moment. It must stay where it is, even if its shape is `launch`. Each thread's private arrays are its
-/// own, so that nothing read from them is uniform.
+/// read at that moment. It must stay where it is. Each thread's private arrays are its own, so that nothing read from
+/// them is uniform.
 ///
 /// **Wrapping.** Integers wrap between two lanes where their type ends, and steps are counted modulo its range.
 /// Conversions to a wider type are affine only where that is excluded (`exact`). For addresses see address_shape().

@@ -1,4 +1,5 @@
-// Calls that differ between operating systems. Only this file has such calls, and platform_code.cpp for machine code.
+// Calls that differ between operating systems. Only this file has such calls, and those beside it:
+// platform_processor.cpp, platform_library.cpp and platform_code.cpp.
 #include "platform.h"
 
 #include <fmt/format.h>
@@ -19,11 +20,7 @@
 #include "error.h"
 #include "invalid.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
 #ifdef __linux__
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
@@ -39,7 +36,6 @@
 #include <process.h>
 #include <windows.h>
 #else
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -114,11 +110,16 @@ fs::path environment_folder(const char* name) {
 }
 
 bool environment_flag(const char* name, bool otherwise) {
-  auto value = environment(name);
+  const auto value = environment(name);
   if (!value) return otherwise;
-  std::transform(value->begin(), value->end(), value->begin(),
+  std::string lower = *value;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return !(*value == "0" || *value == "false" || *value == "off" || *value == "no");
+  for (const char* on : {"1", "true", "on", "yes"})
+    if (lower == on) return true;
+  for (const char* off : {"0", "false", "off", "no"})
+    if (lower == off) return false;
+  invalid("{} is '{}'; 1, true, on or yes is needed, or 0, false, off or no", name, *value);
 }
 
 std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
@@ -162,26 +163,6 @@ fs::path cache_folder() {
   return {};
 }
 
-std::string processor_name() {
-#if defined(__x86_64__) || defined(__i386__)
-  // Three answers of 16 characters each.
-  constexpr unsigned kFirst = 0x80000002, kLast = 0x80000004;
-  if (__get_cpuid_max(0x80000000, nullptr) < kLast) return {};
-  char text[48];
-  for (unsigned k = kFirst; k <= kLast; ++k) {
-    unsigned words[4];
-    __cpuid(k, words[0], words[1], words[2], words[3]);
-    std::memcpy(text + (k - kFirst) * sizeof words, words, sizeof words);
-  }
-  std::string name(text, std::find(text, text + sizeof text, '\0'));
-  name.erase(name.find_last_not_of(' ') + 1);
-  name.erase(0, name.find_first_not_of(' '));
-  return name;
-#else
-  return {};
-#endif
-}
-
 double thread_seconds() {
 #ifdef _WIN32
   FILETIME made, ended, kernel, user;
@@ -193,14 +174,6 @@ double thread_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 #endif
-}
-
-int processors() {
-#ifdef __linux__
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-#endif
-  return int(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 std::thread helper_thread(const char* name, std::function<void()> work) {
@@ -237,52 +210,6 @@ fs::path temporary_folder() {
     if (fs::create_directory(folder, error)) return folder;
   }
   return {};
-}
-
-std::string load_library(const fs::path& path) {
-  // A name without a folder would be looked for elsewhere.
-  std::error_code error;
-  const fs::path file = fs::absolute(path, error);
-  if (error) return error.message();
-#ifdef _WIN32
-  if (LoadLibraryW(file.c_str())) return {};
-  return std::error_code(int(GetLastError()), std::system_category()).message();
-#else
-  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
-  const char* why = dlerror();
-  return why ? why : "it cannot be loaded";
-#endif
-}
-
-void* find_library(const std::string& name) {
-#ifdef _WIN32
-  return reinterpret_cast<void*>(LoadLibraryW(fs::path(name).c_str()));
-#else
-  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-#endif
-}
-
-void* find_function(void* library, const char* name) {
-#ifdef _WIN32
-  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
-#else
-  return dlsym(library, name);
-#endif
-}
-
-fs::path library_file(void* function) {
-#ifdef _WIN32
-  HMODULE library = nullptr;
-  const DWORD by_address = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-  if (!GetModuleHandleExW(by_address, static_cast<LPCWSTR>(function), &library)) return {};
-  std::wstring name(32768, L'\0');
-  name.resize(GetModuleFileNameW(library, name.data(), DWORD(name.size())));
-  return name;
-#else
-  Dl_info info{};
-  if (!dladdr(function, &info) || !info.dli_fname) return {};
-  return info.dli_fname;
-#endif
 }
 
 std::optional<int> run_program(const std::vector<std::string>& command) {

@@ -18,7 +18,8 @@ std::optional<std::string> environment(const char* name);
 /// The folder that an environment variable names; empty if it is unset or empty.
 std::filesystem::path environment_folder(const char* name);
 
-/// The variable as a switch: false for "0", "false", "off" and "no", true for any other value, `otherwise` if unset.
+/// The variable as a switch: "0", "false", "off" and "no", or "1", "true", "on" and "yes"; `otherwise` if unset.
+/// Errors: Error(invalid_argument) for anything else.
 bool environment_flag(const char* name, bool otherwise);
 
 /// The variable as a non-negative number; `otherwise` if unset. Errors: Error(invalid_argument) for anything else.
@@ -40,8 +41,34 @@ std::string processor_name();
 /// The processor time that the calling thread has used, in seconds; other threads do not count.
 double thread_seconds();
 
-/// The number of processors on which the calling thread may run; at least one.
+/// The number of processors on which the calling thread may run, as far as the quota of the process goes; at least one.
 int processors();
+
+/// The processors that the quotas of Linux's control groups, by which containers are limited, leave the process at a
+/// time; nothing if there is no quota. \param root  the folder that has proc and sys
+std::optional<double> processor_quota(const std::filesystem::path& root = "/");
+
+/// The calling thread's mode for floats while the object lives: rounding to nearest, subnormals kept, no traps. Its end
+/// restores what was there before, with the flags of what has happened.
+class FloatMode {
+ public:
+  FloatMode();
+  ~FloatMode();
+  FloatMode(const FloatMode&) = delete;
+  FloatMode& operator=(const FloatMode&) = delete;
+
+ private:
+  struct State {
+    std::uint64_t mode = 0, flags = 0;
+    bool operator==(const State&) const = default;
+  };
+  static State read();
+  static void write(const State& state);
+  const State before_;
+};
+
+/// Tells the processor that the thread looks at something again and again until another thread changes it.
+void pause();
 
 /// Text that tells processors with other instructions apart, and counts only instructions that the system lets programs
 /// use; empty if it cannot be found out. The same for all processors of a machine whose processors are equal.
@@ -67,8 +94,12 @@ std::filesystem::path temporary_folder();
 std::string load_library(const std::filesystem::path& path);
 
 /// Loads a shared library for its functions, until the process ends. The name is a path, or is looked for where the
-/// system looks for libraries. Null if no such library can be loaded.
+/// system looks for libraries; on Windows beside the program and among the system's, but not in the current folder.
+/// Null if no such library can be loaded.
 void* find_library(const std::string& name);
+/// The names, for find_library(), under which this system may have a version of LLVM. A library of another version may
+/// have such a name where names do not tell versions apart.
+std::vector<std::string> llvm_libraries(unsigned version);
 /// The function of that name; null if the library has none.
 void* find_function(void* library, const char* name);
 

@@ -1,23 +1,11 @@
-// What machine code made at run time needs of the platform: the processor's features, calling rules, executable memory.
-#include <fmt/format.h>
-
-#include <array>
+// What machine code made at run time needs of the platform: calling rules, executable memory.
 #include <cerrno>
 #include <system_error>
 
 #include "platform.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#elif defined(_M_X64)
-#include <intrin.h>
-#endif
-#if defined(__linux__) && defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
 #ifdef __APPLE__
 #include <libkern/OSCacheControl.h>
-#include <sys/sysctl.h>
 #endif
 #ifdef _WIN32
 #ifndef NOMINMAX
@@ -30,90 +18,6 @@
 #endif
 
 namespace weft::platform {
-
-#if defined(__x86_64__) || defined(_M_X64)
-namespace {
-
-using Registers = std::array<std::uint32_t, 4>;  // eax, ebx, ecx, edx
-
-Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
-  Registers r{};
-#ifdef __x86_64__
-  __cpuid_count(leaf, subleaf, r[0], r[1], r[2], r[3]);
-#else
-  __cpuidex(reinterpret_cast<int*>(r.data()), int(leaf), int(subleaf));
-#endif
-  return r;
-}
-
-// The register states that the system saves. May be asked only if the processor says so.
-std::uint64_t saved_states() {
-#ifdef __x86_64__
-  std::uint32_t low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return std::uint64_t(high) << 32 | low;
-#else
-  return _xgetbv(0);
-#endif
-}
-
-}  // namespace
-
-std::string processor_id() {
-  constexpr std::uint32_t kExtended = 0x80000000;
-  // Without those registers in which processors of one machine differ, such as their number.
-  struct Leaf {
-    std::uint32_t leaf, subleaf;
-    std::array<bool, 4> taken;
-  };
-  constexpr Leaf kLeaves[] = {
-      {0, 0, {false, true, true, true}},                // maker
-      {1, 0, {true, false, true, true}},                // model, features
-      {7, 0, {false, true, true, true}},                // features
-      {7, 1, {true, true, true, true}},                 //
-      {0xd, 1, {true, false, false, false}},            //
-      {0x14, 0, {false, true, false, false}},           //
-      {0x19, 0, {false, true, false, false}},           //
-      {0x24, 0, {false, true, false, false}},           //
-      {kExtended + 1, 0, {false, false, true, true}},   //
-      {kExtended + 8, 0, {false, true, false, false}},  //
-  };
-  const std::uint32_t most = cpuid(0, 0)[0], most_extended = cpuid(kExtended, 0)[0];
-  std::string result = "x86-64";
-  bool saves = false;
-  for (const Leaf& l : kLeaves) {
-    if (l.leaf > (l.leaf < kExtended ? most : most_extended)) continue;
-    const Registers r = cpuid(l.leaf, l.subleaf);
-    for (std::size_t k = 0; k < r.size(); ++k)
-      if (l.taken[k]) result += fmt::format(":{:x}", r[k]);
-    if (l.leaf == 1) saves = r[2] >> 27 & 1;
-  }
-  return fmt::format("{}:{:x}", result, saves ? saved_states() : 0);
-}
-#elif defined(__aarch64__) && defined(__linux__)
-std::string processor_id() {
-  // All processors are taken, because those of one machine may differ in their model.
-  std::string models;
-  for (int k = 0;; ++k) {
-    const auto model =
-        read_file(fmt::format("/sys/devices/system/cpu/cpu{}/regs/identification/midr_el1", k), 64, nullptr);
-    if (!model) break;
-    const std::string text(reinterpret_cast<const char*>(model->data()), model->size());
-    if (models.find(text) == std::string::npos) models += text;
-  }
-  if (models.empty()) return {};
-  return fmt::format("aarch64:{:x}:{:x}:{}", getauxval(AT_HWCAP), getauxval(AT_HWCAP2), models);
-}
-#elif defined(__aarch64__) && defined(__APPLE__)
-std::string processor_id() {
-  char name[128] = {};
-  std::size_t size = sizeof name - 1;
-  if (sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0) != 0) return {};
-  return fmt::format("aarch64:{}", name);
-}
-#else
-std::string processor_id() { return {}; }
-#endif
 
 CallRules call_rules() {
   CallRules rules;

@@ -46,13 +46,14 @@ NEXT_PARAGRAPH = re.compile(r"^\s*(?:$|\\|(?:Errors|Cost|Source):|Gradient[:,])"
 
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
 PLATFORM_FILE = "frontend/support/platform.cpp"
-# What code made at run time needs has a file of its own.
-PLATFORM_FILES = (PLATFORM_FILE, "frontend/support/platform_code.cpp")
+# Processors, libraries, and code made at run time have files of their own.
+PLATFORM_FILES = (PLATFORM_FILE, "frontend/support/platform_processor.cpp", "frontend/support/platform_library.cpp",
+                  "frontend/support/platform_code.cpp")
 PLATFORM = re.compile(
     r"#\s*include\s*<(?:unistd|windows|dlfcn|fcntl|io|direct|process|sys/\w+|mach-o/\w+|pthread|spawn)\.h>"
     r"|\b(?:getenv|setenv|_putenv\w*|dlopen|dlsym|dlclose|LoadLibrary\w*|GetProcAddress|mkdir|_mkdir|getpid|_getpid"
     r"|isatty|_isatty|mkstemp|fork|popen|system)\s*\("
-    r"|\b(?:_WIN32|__linux__|__APPLE__)\b")
+    r"|\b(?:_WIN32|__linux__|__APPLE__|_mm_(?:getcsr|setcsr|pause))\b")
 
 OP_ROW = re.compile(r"^\s*WEFT_OP\(([^)]*)\)", re.MULTILINE)
 OPERAND_CLASSES = {"any", "numeric", "integer", "real", "logical", "boolean", "special"}

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "../../frontend/support/error.h"
+#include "environment.h"
 #include "program.h"
 
 namespace weft {
@@ -98,6 +100,71 @@ TEST(Platform, files_that_cannot_be_read_come_with_a_reason) {
   EXPECT_EQ(platform::read_file("/proc/self/mem", ~0ull, &why), std::nullopt);
   EXPECT_EQ(why, "Input/output error");
 #endif
+}
+
+TEST(Platform, switches_are_on_or_off_or_a_mistake) {
+  const auto flag = [](const char* value, bool otherwise) {
+    const test::Variable variable("WEFT_TEST_FLAG", value);
+    return platform::environment_flag("WEFT_TEST_FLAG", otherwise);
+  };
+  for (const bool otherwise : {true, false}) {
+    for (const char* on : {"1", "true", "on", "YES"}) EXPECT_TRUE(flag(on, otherwise)) << on;
+    for (const char* off : {"0", "False", "off", "no"}) EXPECT_FALSE(flag(off, otherwise)) << off;
+    EXPECT_EQ(flag(nullptr, otherwise), otherwise);
+    EXPECT_EQ(flag("", otherwise), otherwise);
+  }
+  for (const char* wrong : {"flase", "2", "nan", " 1"}) {
+    try {
+      flag(wrong, false);
+      ADD_FAILURE() << wrong;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::invalid_argument);
+      EXPECT_EQ(e.message(),
+                std::string("WEFT_TEST_FLAG is '") + wrong + "'; 1, true, on or yes is needed, or 0, false, off or no");
+    }
+  }
+}
+
+// Folders like those that Linux shows to a process of a container.
+class Groups {
+ public:
+  explicit Groups(const std::string& groups) { write("proc/self/cgroup", groups); }
+  Groups& write(const fs::path& file, const std::string& text) {
+    EXPECT_TRUE(platform::write_file(folder_.path / file, bytes_of(text)));
+    return *this;
+  }
+  std::optional<double> quota() const { return platform::processor_quota(folder_.path); }
+
+ private:
+  const Folder folder_;
+};
+
+TEST(Platform, quotas_of_containers_limit_the_processors) {
+  const fs::path mounts = "sys/fs/cgroup";
+  EXPECT_EQ(platform::processor_quota(Folder().path), std::nullopt);
+  EXPECT_EQ(Groups("0::/\n").write(mounts / "cpu.max", "max 100000\n").quota(), std::nullopt);
+  EXPECT_EQ(Groups("0::/\n").write(mounts / "cpu.max", "150000 100000\n").quota(), 1.5);
+  // The least of all groups that the process is in counts.
+  EXPECT_EQ(Groups("0::/a/b\n")
+                .write(mounts / "a/b/cpu.max", "400000 100000\n")
+                .write(mounts / "a/cpu.max", "200000 100000\n")
+                .write(mounts / "cpu.max", "max 100000\n")
+                .quota(),
+            2.);
+  // A container may see its own group as the root and still know the outer name.
+  EXPECT_EQ(Groups("0::/docker/1f\n").write(mounts / "cpu.max", "50000 100000\n").quota(), .5);
+  EXPECT_EQ(Groups("12:cpuset:/x\n4:cpu,cpuacct:/docker/1f\n0::/\n")
+                .write(mounts / "cpu/docker/1f/cpu.cfs_quota_us", "300000\n")
+                .write(mounts / "cpu/docker/1f/cpu.cfs_period_us", "100000\n")
+                .write(mounts / "cpu/cpu.cfs_quota_us", "-1\n")
+                .write(mounts / "cpu/cpu.cfs_period_us", "100000\n")
+                .quota(),
+            3.);
+  for (const char* damaged : {"", "0", "0::", "::::\n", "0::/../..\n"})
+    EXPECT_EQ(Groups(damaged).quota(), std::nullopt);
+  for (const char* damaged : {"", "1", "0 100000", "-5 100000", "1 0", "x y"})
+    EXPECT_EQ(Groups("0::/\n").write(mounts / "cpu.max", damaged).quota(), std::nullopt) << damaged;
+  EXPECT_GE(platform::processors(), 1);
 }
 
 }  // namespace

@@ -163,20 +163,22 @@ Compiler* Compiler::find(const Request& request, std::string* why) {
       if (const Library* const library = Library::find(request.library, &t.why))
         t.compiler.reset(new Compiler(*library, choose_processor(library->toolchain.host, request)));
     } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) {
+        all->tried.erase(at);
+        throw;
+      }
       t.why = e.message();
     }
+  if (!t.compiler && !request.library.empty() && request.library != kNoLibrary)
+    invalid(
+        "WEFT_LLVM is '{}', and that library cannot be taken: {}. The path or name of a library of LLVM from "
+        "version {} on is needed, or {}",
+        request.library, t.why, kOldestLlvm, kNoLibrary);
   if (why) *why = t.why;
   return t.compiler.get();
 }
 
-Compiler* Compiler::find(std::string* why) {
-  try {
-    return find(Request::from_environment(), why);
-  } catch (const Error& e) {
-    if (why) *why = e.message();
-    return nullptr;
-  }
-}
+Compiler* Compiler::find(std::string* why) { return find(Request::from_environment(), why); }
 
 std::vector<std::byte> Compiler::compile(const std::string& text) const {
   Session session(library_, processor_);

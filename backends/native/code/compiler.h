@@ -14,6 +14,7 @@ class Compiler {
  public:
   /// The compiler that the environment asks for (Request): the library that WEFT_LLVM names, else the newest that is
   /// found, from version 15 on. Null where there is none. \param why  what was tried then
+  /// Errors: Error(invalid_argument) for a request that cannot be met: another library, a level that the host lacks.
   static Compiler* find(std::string* why = nullptr);
   /// The same for a request that was made before.
   static Compiler* find(const Request& request, std::string* why = nullptr);

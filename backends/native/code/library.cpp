@@ -2,7 +2,9 @@
 #include "library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -10,6 +12,7 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../../../frontend/support/platform.h"
@@ -28,23 +31,15 @@ constexpr const char* kTriple = "aarch64-unknown-linux-gnu";
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 #endif
 
-// The names of one version on Linux (Debian, Fedora, Arch), with Homebrew and on FreeBSD.
-void add_names(std::vector<std::string>& names, unsigned version) {
-  if (version >= 18) names.push_back(fmt::format("libLLVM.so.{}.1", version));
-  names.push_back(fmt::format("libLLVM-{}.so.1", version));
-  names.push_back(fmt::format("libLLVM-{}.so", version));
-  names.push_back(fmt::format("/opt/homebrew/opt/llvm@{}/lib/libLLVM.dylib", version));
-  names.push_back(fmt::format("/usr/local/opt/llvm@{}/lib/libLLVM.dylib", version));
-  names.push_back(fmt::format("/usr/local/llvm{}/lib/libLLVM.so", version));
-}
-
+// The names to try, each once: tested versions first.
 std::vector<std::string> usual_names() {
   std::vector<std::string> names;
-  for (unsigned v = kNewestLlvm; v >= kOldestLlvm; --v) add_names(names, v);
-  for (const char* one : {"/opt/homebrew/opt/llvm/lib/libLLVM.dylib", "/usr/local/opt/llvm/lib/libLLVM.dylib",
-                          "LLVM-C.dll", "C:\\Program Files\\LLVM\\bin\\LLVM-C.dll"})
-    names.push_back(one);
-  for (unsigned v = kNewestLlvm + 1; v <= kNewestThought; ++v) add_names(names, v);
+  const auto add = [&](unsigned version) {
+    for (std::string& name : platform::llvm_libraries(version))
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  };
+  for (unsigned v = kNewestLlvm; v >= kOldestLlvm; --v) add(v);
+  for (unsigned v = kNewestLlvm + 1; v <= kNewestThought; ++v) add(v);
   return names;
 }
 
@@ -128,9 +123,7 @@ std::optional<std::string> load(const std::string& name, std::unique_ptr<const L
 Found load_named(const std::string& name) {
   Found found;
   const auto fault = load(name, found.library);
-  if (!found.library)
-    found.why = fmt::format("the library that WEFT_LLVM names, {}, cannot be taken: {}", name,
-                            fault ? *fault : "it is not there, or it cannot be loaded");
+  if (!found.library) found.why = fault ? *fault : "it is not there, or it cannot be loaded";
   return found;
 }
 
@@ -146,12 +139,11 @@ Found load_newest() {
     if (note(name) && found.library) return found;
   // An older one that is there is named, so that nobody looks for why it is not taken.
   for (unsigned v = kOldestLlvm - 1; v >= 11; --v)
-    if (note(fmt::format("libLLVM-{}.so.1", v))) break;
+    if (std::ranges::any_of(platform::llvm_libraries(v), note)) break;
   found.why = fmt::format(
-      "LLVM is missing: no library of version {} or later was found (libLLVM.so.{}.1, libLLVM-{}.so.1 and names like "
-      "these, LLVM-C.dll, Homebrew's){}. On Debian and Ubuntu, `apt-get install libllvm19` or libllvm15 installs one; "
-      "WEFT_LLVM names one that is elsewhere",
-      kOldestLlvm, kNewestLlvm, kOldestLlvm, faults);
+      "LLVM is missing: no library of version {} or later was found ({} and those of later versions){}. On Debian and "
+      "Ubuntu, `apt-get install libllvm19` or libllvm15 installs one; WEFT_LLVM names one that is elsewhere",
+      kOldestLlvm, fmt::join(platform::llvm_libraries(kOldestLlvm), ", "), faults);
   return found;
 }
 
@@ -185,6 +177,8 @@ const Library* Library::find(const std::string& name, std::string* why) {
   Found& found = at->second;
   if (first && kHostMachine == Machine::none)
     found.why = "there is no machine code for processors of this kind";
+  else if (first && name == kNoLibrary)
+    found.why = fmt::format("WEFT_LLVM is '{}'", kNoLibrary);
   else if (first)
     found = name.empty() ? load_newest() : load_named(name);
   if (why) *why = found.why;

@@ -30,12 +30,15 @@ struct Library {
   std::string layout;  ///< of data in memory, as modules name it
 
   /// The library of that name or path; without a name, the newest that is found. Each is loaded once. Null if there is
-  /// none. \param why  what was tried then
+  /// none, or for kNoLibrary. \param why  what is wrong then
   static const Library* find(const std::string& name, std::string* why);
 
   /// A machine for the processor; null if LLVM refuses. The caller disposes of it.
   abi::Handle create_machine(const std::string& processor, const std::string& features) const;
 };
+
+/// The name of no library.
+inline constexpr const char* kNoLibrary = "none";
 
 /// The system and processor for which LLVM makes code. It is Linux on every system, whose objects are ELF.
 const char* triple();

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "../../../frontend/support/invalid.h"
-#include "../../../frontend/support/platform.h"
 
 namespace weft::backend::native {
 
@@ -50,6 +49,13 @@ const char* missing(std::string_view features, std::size_t level) {
   return nullptr;
 }
 
+// The highest level that is there, where the first one is.
+const char* highest_level(std::string_view features) {
+  std::size_t level = std::size(kLevels) - 1;
+  while (level > 0 && missing(features, level)) --level;
+  return kLevels[level].name;
+}
+
 }  // namespace
 
 Request Request::from_environment() {
@@ -67,7 +73,8 @@ Request Request::from_environment() {
   return request;
 }
 
-Processor choose_processor(const Host& host, const Request& request, Machine machine) {
+Processor choose_processor(const Host& host, const Request& request, Machine machine,
+                           const platform::CallRules& rules) {
   Processor result{host.name, host.features, {}};
   llvm::Target& target = result.target;
   target.masked_memory = target.mask_registers = false;
@@ -77,7 +84,8 @@ Processor choose_processor(const Host& host, const Request& request, Machine mac
     const std::size_t level = request.level.empty() ? std::size(kLevels) - 1 : level_number(request.level);
     const char* const lacks = missing(host.features, level);
     if (lacks && !request.level.empty())
-      unsupported("this processor ({}) is no {}: it lacks {}", host.name, request.level, lacks);
+      invalid("WEFT_CPU_LEVEL is '{}', and this processor ({}) lacks {}; its level is {}", request.level, host.name,
+              lacks, highest_level(host.features));
     target.masked_memory = level >= 1 && !missing(host.features, 1);
     target.mask_registers = level >= 2 && !lacks;
     target.fused = level >= 1 && has(host.features, "fma");
@@ -90,8 +98,9 @@ Processor choose_processor(const Host& host, const Request& request, Machine mac
       result.features += ",-avx512fp16";
     }
   } else if (!request.level.empty()) {
-    unsupported("this processor ({}) is no {}", host.name, request.level);
-  } else if (platform::call_rules().reserves_x18) {
+    invalid("WEFT_CPU_LEVEL is '{}', and this processor ({}) is of another kind, which has no levels", request.level,
+            host.name);
+  } else if (rules.reserves_x18) {
     result.features += ",+reserve-x18";
   }
   target.lanes = request.lanes ? request.lanes : target.mask_registers ? 16 : target.masked_memory ? 8 : 4;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "../../../frontend/support/platform.h"
 #include "../../../llvm/emit.h"
 
 namespace weft::backend::native {
@@ -27,7 +28,7 @@ struct Host {
 
 /// What the environment asks for in place of the best that the host has.
 struct Request {
-  std::string library;      ///< WEFT_LLVM: the library of LLVM, a path or a name; empty: the newest
+  std::string library;      ///< WEFT_LLVM: the library of LLVM, a path or a name, or kNoLibrary; empty: the newest
   std::string level;        ///< WEFT_CPU_LEVEL: x86-64-v2, -v3 or -v4; empty: all that the processor has
   std::uint32_t lanes = 0;  ///< WEFT_CPU_LANES: 4, 8 or 16; 0: as many as its vectors have
   auto operator<=>(const Request&) const = default;
@@ -42,7 +43,9 @@ struct Processor {
   llvm::Target target;  ///< what the emitter makes of it
 };
 
-/// Errors: Error(unsupported) if the host lacks the level that is asked for.
-Processor choose_processor(const Host& host, const Request& request, Machine machine = kHostMachine);
+/// Errors: Error(invalid_argument) if the host lacks the level that is asked for; Error(unsupported) if it lacks the
+/// lowest.
+Processor choose_processor(const Host& host, const Request& request, Machine machine = kHostMachine,
+                           const platform::CallRules& rules = platform::call_rules());
 
 }  // namespace weft::backend::native

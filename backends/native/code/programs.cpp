@@ -149,6 +149,7 @@ std::unique_ptr<Programs> Programs::open(DiskCache cache, std::string* why) {
     const Toolchain& toolchain = compiler->toolchain();
     return std::unique_ptr<Programs>(new Programs(std::move(cache), std::move(request), toolchain, compiler));
   } catch (const Error& e) {
+    if (e.kind() != ErrorKind::unsupported) throw;
     if (why) *why = e.message();
     return nullptr;
   }

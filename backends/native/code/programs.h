@@ -47,6 +47,7 @@ class Programs {
   /// the first kernel that is not cached. The note counts for the same processor, unless WEFT_LLVM is set, and until
   /// the library's file changes.
   /// Returns null where there is neither. \param why  what was tried then
+  /// Errors: Error(invalid_argument) for what the environment asks for and cannot have.
   static std::unique_ptr<Programs> open(std::string* why = nullptr);
 
   /// For tests: with another cache.

@@ -44,6 +44,43 @@ TEST_P(Fence, the_second_of_two_threads_sees_what_both_have_written) {
   }
 }
 
+/// Each workgroup leaves its sum by a plain store and counts itself; the last one adds all of them up.
+TEST_P(Fence, the_last_workgroup_sums_what_all_have_written) {
+  const int block = 64, groups = on_reference() ? 64 : 1024;
+  const auto sum = kernel("last sums",
+                          [=](Arr<const int> x, Arr<int> parts, Arr<int> arrived, Arr<int> out) {
+                            auto s = shared<int>(block);
+                            Int l = local_id(), number = 0;
+                            s[l] = x[tid()];
+                            barrier();
+                            If (l == 0) {
+                              Int part = 0;
+                              for (auto k : range(block)) part += s[k];
+                              parts[workgroup_id()] = part;
+                              fence();
+                              number = atomic_add(arrived[0], 1);
+                            }
+                            barrier();
+                            s[l] = number;
+                            barrier();
+                            If (s[0] == groups - 1) {
+                              fence();
+                              for (auto k : range(groups / block)) atomic_add(out[0], parts[l + k * block]);
+                            }
+                          },
+                          {.block = unsigned(block)});
+  std::vector<int> host(std::size_t(block * groups));
+  std::iota(host.begin(), host.end(), -7);
+  const int expected = std::accumulate(host.begin(), host.end(), 0);
+  Array<int> x(device(), host);
+  for (int round = 0; round < (on_host() && !on_reference() ? 200 : 5); ++round) {
+    Array<int> parts = full<int>(device(), groups, 1 << 20), arrived = zeros<int>(device(), 1),
+               out = zeros<int>(device(), 1);
+    launch(sum, block * groups, x, parts, arrived, out);
+    ASSERT_EQ(out.at(0), expected) << round;
+  }
+}
+
 TEST_P(Fence, has_no_adjoint) {
   Array<float> x = zeros<float>(device(), 4).requires_grad();
   Tape tape;

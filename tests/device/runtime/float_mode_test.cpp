@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "../device_test.h"
@@ -56,8 +57,25 @@ std::vector<float> thirds(const Device& device, const std::vector<float>& values
   return x.to_vector();
 }
 
+// Values that are computed when the kernel is traced.
+template <int kWay>
+std::vector<float> constants(const Device& device) {
+  Array<float> x = zeros<float>(device, 4);
+  launch(kernel("constants " + std::to_string(kWay),
+                [](Arr<float> x) {
+                  Float sum = 0.1f, least = 1e-40f, whole = Float(0.1f) * 3.3f;
+                  for (int k = 0; k < 20; ++k) sum = sum * 1.1f + 0.3f;
+                  x[0] = sum;
+                  x[1] = least * 3.f;
+                  x[2] = whole + 0.7f;
+                  x[3] = Float(std::numeric_limits<float>::denorm_min());
+                }),
+         1, x);
+  return x.to_vector();
+}
+
 TEST_P(FloatModes, of_the_caller_are_left_and_change_no_result) {
-  if (!on_host() || on_reference()) GTEST_SKIP() << "kernels run on threads of a driver, or in the interpreter";
+  if (!on_host()) GTEST_SKIP() << "kernels run on threads of a driver";
   for (const std::size_t count : {std::size_t(37), std::size_t(300000)}) {
     const std::vector<float> values = numbers(count), usual = thirds<0>(device(), values);
     std::vector<float> other;
@@ -70,6 +88,17 @@ TEST_P(FloatModes, of_the_caller_are_left_and_change_no_result) {
     EXPECT_EQ(after, OtherMode::kMode);
     EXPECT_EQ(bits(other), bits(usual));
   }
+}
+
+TEST_P(FloatModes, of_the_caller_change_no_constant) {
+  const std::vector<float> usual = constants<0>(device());
+  std::vector<float> other;
+  {
+    const OtherMode mode;
+    other = constants<1>(device());
+  }
+  EXPECT_EQ(bits(other), bits(usual));
+  if (on_host()) EXPECT_EQ(bits(usual)[3], 1u);
 }
 
 }  // namespace

@@ -163,6 +163,54 @@ TEST(Contract, is_off_by_kernel_and_by_variable) {
   EXPECT_EQ(counts_of<float>(f, {.contract = false}), (Counts{0, 0, 1, 1}));
   const test::Variable off("WEFT_CONTRACT", "0");
   EXPECT_EQ(counts_of<float>(f), (Counts{0, 0, 1, 1}));
+  const test::Variable wrong("WEFT_CONTRACT", "flase");
+  EXPECT_THROW(counts_of<float>(f), Error);
+}
+
+TEST(Contract, pieces_of_code_are_contracted_among_themselves_alone) {
+  using tracing::Trace;
+  EXPECT_EQ(counts_of<float>([](Float x, Float y, Float z) {
+              const Float p = [&] {
+                const Trace::Piece piece(Trace::current());
+                return Float(x * y);
+              }();
+              return p + z;
+            }),
+            (Counts{0, 0, 1, 1}));
+  EXPECT_EQ(counts_of<float>([](Float x, Float y, Float z) {
+              const Trace::Piece piece(Trace::current());
+              return x * y + z;
+            }),
+            (Counts{1}));
+  // One after another, and one in another.
+  EXPECT_EQ(counts_of<float>([](Float x, Float y, Float z) {
+              Float p = 0;
+              {
+                const Trace::Piece piece(Trace::current());
+                p = x * y;
+              }
+              const Trace::Piece outer(Trace::current()), inner(Trace::current());
+              return p + z;
+            }),
+            (Counts{0, 0, 1, 1}));
+  EXPECT_EQ(counts_of<float>([](Float x, Float y, Float z) {
+              const tracing::AsWritten as_written;
+              const Trace::Piece piece(Trace::current());
+              return x * y + z;
+            }),
+            (Counts{0, 0, 1, 1}));
+}
+
+// The product of pow(x, 2) is rounded by itself, in every piece, as if the exponent were not known.
+TEST(Contract, squares_by_pow_are_not_fused) {
+  EXPECT_EQ(counts_of<float>([](Float x, Float, Float z) { return pow(x, 2.f) + z; }), (Counts{0, 0, 1, 1}));
+  EXPECT_EQ(counts_of<float>([](Float x, Float, Float z) {
+              const tracing::Trace::Piece piece(tracing::Trace::current());
+              return pow(x, 2.f) + z;
+            }),
+            (Counts{0, 0, 1, 1}));
+  const auto square = func("square", [](Float x, Float z) { return pow(x, 2.f) + z; });
+  EXPECT_EQ(counts_of<float>([square](Float x, Float, Float z) { return square(x, z); }), (Counts{0, 0, 1, 1}));
 }
 
 TEST(Contract, kernels_with_and_without_are_not_the_same) {

@@ -32,11 +32,11 @@ struct LaneLaunch {
 
 /// The claims that were held against values, counted once for each vector at which some lane ran.
 struct LaneClaims {
-  std::array<std::uint64_t, 5> kinds{};  ///< by Shape::Kind
+  std::array<std::uint64_t, 3> kinds{};  ///< by Shape::Kind
   std::uint64_t exact = 0;
   std::uint64_t without_first = 0;  ///< uniform or affine values where lane 0 did not run
   std::uint64_t parted = 0;         ///< branches and loops in which lanes of a vector did not stay together
-  std::array<std::uint64_t, 5> addresses{};
+  std::array<std::uint64_t, 3> addresses{};
 };
 
 /// The values of each thread are computed by themselves. Beside them there is the base of each vector, computed as a
@@ -118,7 +118,6 @@ class LaneMachine {
       claims_.without_first += lane_[t] != 0 && shape.kind != Kind::varying;
     }
     if (shape.kind == Kind::varying) return;
-    std::map<std::uint32_t, std::uint64_t> by_group;
     for (std::uint32_t t = 0; t < launch_.count; ++t) {
       if (!runs[t]) continue;
       const Type type = m_[id].type;
@@ -128,10 +127,6 @@ class LaneMachine {
       if (shapes_.exact[id] &&
           number(type, values[t]) != number(type, base[vector_[t]]) + static_cast<__int128>(shape.step) * lane_[t])
         fail(id, "thread " + std::to_string(t) + " has wrapped");
-      if (shape.kind > Kind::workgroup) continue;
-      const std::uint32_t group = shape.kind == Kind::launch ? 0 : (launch_.first + t) / m_.block;
-      if (by_group.emplace(group, values[t]).first->second != values[t])
-        fail(id, "thread " + std::to_string(t) + " differs in its workgroup or launch");
     }
   }
 

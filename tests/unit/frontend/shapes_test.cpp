@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kLanes = 16;
 
 std::string text(const Shape& shape) {
-  constexpr const char* kNames[] = {"launch", "workgroup", "vector", "affine", "varying"};
+  constexpr const char* kNames[] = {"uniform", "affine", "varying"};
   const std::string name = kNames[std::size_t(shape.kind)];
   return shape.kind == Shape::Kind::affine ? name + " " + std::to_string(shape.step) : name;
 }
@@ -102,24 +102,24 @@ TEST(Shapes, every_operation_has_a_rule_that_agrees_with_its_row) {
 // ---- Sources
 
 TEST(Shapes, of_sources) {
-  EXPECT_SHAPE("launch", k.i32(3));
-  EXPECT_SHAPE("launch", k.n());
+  EXPECT_SHAPE("uniform", k.i32(3));
+  EXPECT_SHAPE("uniform", k.n());
   EXPECT_SHAPE("affine 1, exact", k.tid());
   EXPECT_SHAPE("affine 1, exact", k.local());
-  EXPECT_SHAPE("workgroup", k.group());
-  EXPECT_SHAPE("vector", k.subgroup());
-  EXPECT_SHAPE("launch", k.b.source(Op::subgroup_size, Type::u32));
+  EXPECT_SHAPE("uniform", k.group());
+  EXPECT_SHAPE("uniform", k.subgroup());
+  EXPECT_SHAPE("uniform", k.b.source(Op::subgroup_size, Type::u32));
   EXPECT_SHAPE("affine 1, exact", k.b.source(Op::subgroup_lane, Type::u32));
-  EXPECT_SHAPE("launch", k.own_array(true));
+  EXPECT_SHAPE("uniform", k.own_array(true));
 }
 
 // ---- Arithmetic
 
 TEST(Shapes, of_functions_are_as_uniform_as_their_operands) {
-  EXPECT_SHAPE("launch", k.op(Op::add, Type::u32, {k.n(), k.u32(1)}));
-  EXPECT_SHAPE("workgroup", k.op(Op::mul, Type::u32, {k.n(), k.group()}));
-  EXPECT_SHAPE("vector", k.op(Op::lt, Type::b1, {k.group(), k.subgroup()}));
-  EXPECT_SHAPE("workgroup", k.op(Op::sin, Type::f32, {k.op(Op::convert, Type::f32, {k.group()})}));
+  EXPECT_SHAPE("uniform", k.op(Op::add, Type::u32, {k.n(), k.u32(1)}));
+  EXPECT_SHAPE("uniform", k.op(Op::mul, Type::u32, {k.n(), k.group()}));
+  EXPECT_SHAPE("uniform", k.op(Op::lt, Type::b1, {k.group(), k.subgroup()}));
+  EXPECT_SHAPE("uniform", k.op(Op::sin, Type::f32, {k.op(Op::convert, Type::f32, {k.group()})}));
   EXPECT_SHAPE("varying", k.op(Op::convert, Type::f32, {k.tid()}));
   EXPECT_SHAPE("varying", k.op(Op::bitcast, Type::f32, {k.tid()}));
   EXPECT_SHAPE("varying", k.op(Op::lt, Type::b1, {k.tid(), k.n()}));
@@ -132,7 +132,7 @@ TEST(Shapes, of_linear_arithmetic_are_affine) {
   EXPECT_SHAPE("affine 1", k.op(Op::add, Type::u32, {k.tid(), k.n()}));
   EXPECT_SHAPE("affine -1", k.op(Op::sub, Type::u32, {k.n(), k.tid()}));
   EXPECT_SHAPE("affine 2", k.op(Op::add, Type::u32, {k.tid(), k.op(Op::add, Type::u32, {k.tid(), k.n()})}));
-  EXPECT_SHAPE("vector", k.op(Op::sub, Type::u32, {k.op(Op::add, Type::u32, {k.tid(), k.n()}), k.tid()}));
+  EXPECT_SHAPE("uniform", k.op(Op::sub, Type::u32, {k.op(Op::add, Type::u32, {k.tid(), k.n()}), k.tid()}));
   EXPECT_SHAPE("affine 12", k.op(Op::mul, Type::u32, {k.u32(12), k.op(Op::add, Type::u32, {k.tid(), k.n()})}));
   EXPECT_SHAPE("affine -3, exact",
                k.op(Op::mul, Type::i32, {k.op(Op::bit_and, Type::i32, {k.tid_i32(), k.i32(63)}), k.i32(-3)}));
@@ -151,7 +151,7 @@ TEST(Shapes, of_linear_arithmetic_are_affine) {
                k.op(Op::mul, Type::u8,
                     {k.op(Op::mul, Type::u8, {k.op(Op::convert, Type::u8, {k.tid()}), k.b.constant(Type::u8, 3)}),
                      k.b.constant(Type::u8, 171)}));
-  EXPECT_SHAPE("vector", k.op(Op::convert, Type::u8, {k.op(Op::mul, Type::u32, {k.tid(), k.u32(256)})}));
+  EXPECT_SHAPE("uniform", k.op(Op::convert, Type::u8, {k.op(Op::mul, Type::u32, {k.tid(), k.u32(256)})}));
 }
 
 TEST(Shapes, of_choices_need_a_uniform_condition) {
@@ -162,12 +162,12 @@ TEST(Shapes, of_choices_need_a_uniform_condition) {
   const Id n = k.n(), more = k.op(Op::add, Type::u32, {k.tid(), n}),
            twice = k.op(Op::mul, Type::u32, {k.tid(), k.u32(2)});
   const Id by_group = k.op(Op::lt, Type::b1, {k.group(), n});
-  EXPECT_EQ(k.shape(choice(k, by_group, n, k.u32(1))), "workgroup");
+  EXPECT_EQ(k.shape(choice(k, by_group, n, k.u32(1))), "uniform");
   EXPECT_EQ(k.shape(choice(k, by_group, more, k.tid())), "affine 1");
   EXPECT_EQ(k.shape(choice(k, by_group, twice, k.tid())), "varying");
   EXPECT_EQ(k.shape(choice(k, by_group, n, k.tid())), "varying");
   EXPECT_EQ(k.shape(choice(k, k.is_varying(), n, k.u32(1))), "varying");
-  EXPECT_EQ(k.shape(k.op(Op::eq, Type::b1, {more, k.tid()})), "vector");
+  EXPECT_EQ(k.shape(k.op(Op::eq, Type::b1, {more, k.tid()})), "uniform");
   EXPECT_EQ(k.shape(k.op(Op::ne, Type::b1, {twice, k.tid()})), "varying");
   EXPECT_EQ(k.shape(k.op(Op::lt, Type::b1, {more, k.tid()})), "varying") << "one may have wrapped";
   const Id five = k.op(Op::add, Type::i32, {k.tid_i32(), k.i32(-5)});
@@ -202,18 +202,18 @@ TEST(Shapes, of_parts_of_numbers_go_by_where_vectors_begin) {
   const auto by = [](Kernel& k, Op op, Id a, std::int64_t c) { return k.op(op, Type::u32, {a, k.u32(c)}); };
   Kernel k;
   const Id l = k.local();
-  EXPECT_EQ(k.shape(by(k, Op::div, l, 16)), "vector");
-  EXPECT_EQ(k.shape(by(k, Op::shr, l, 5)), "vector");
+  EXPECT_EQ(k.shape(by(k, Op::div, l, 16)), "uniform");
+  EXPECT_EQ(k.shape(by(k, Op::shr, l, 5)), "uniform");
   EXPECT_EQ(k.shape(by(k, Op::shr, l, 3)), "varying") << "there are two in a vector";
   EXPECT_EQ(k.shape(by(k, Op::div, l, 12)), "varying");
   EXPECT_EQ(k.shape(by(k, Op::rem, l, 16)), "affine 1, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, l, 31)), "affine 1, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, l, 7)), "varying");
   EXPECT_EQ(k.shape(by(k, Op::rem, l, 17)), "varying");
-  EXPECT_EQ(k.shape(by(k, Op::bit_and, l, 0xffffffe0)), "vector");
+  EXPECT_EQ(k.shape(by(k, Op::bit_and, l, 0xffffffe0)), "uniform");
   const Id four = by(k, Op::mul, l, 4);
   EXPECT_EQ(k.shape(by(k, Op::div, four, 2)), "affine 2, exact");
-  EXPECT_EQ(k.shape(by(k, Op::shr, four, 6)), "vector");
+  EXPECT_EQ(k.shape(by(k, Op::shr, four, 6)), "uniform");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, four, 63)), "affine 4, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, by(k, Op::add, l, 16), 15)), "affine 1, exact");
   EXPECT_EQ(k.shape(by(k, Op::bit_and, by(k, Op::add, l, 8), 15)), "varying") << "the vector begins in the middle";
@@ -224,14 +224,14 @@ TEST(Shapes, of_parts_of_numbers_go_by_where_vectors_begin) {
   // Signed numbers that may be negative are divided toward zero.
   const Id difference = k.op(Op::sub, Type::i32, {k.op(Op::bitcast, Type::i32, {l}), k.i32(32)});
   EXPECT_EQ(k.shape(k.op(Op::div, Type::i32, {difference, k.i32(16)})), "varying");
-  EXPECT_EQ(k.shape(k.op(Op::shr, Type::i32, {difference, k.i32(4)})), "vector");
-  EXPECT_EQ(k.shape(k.op(Op::div, Type::i32, {k.op(Op::bitcast, Type::i32, {l}), k.i32(16)})), "vector");
+  EXPECT_EQ(k.shape(k.op(Op::shr, Type::i32, {difference, k.i32(4)})), "uniform");
+  EXPECT_EQ(k.shape(k.op(Op::div, Type::i32, {k.op(Op::bitcast, Type::i32, {l}), k.i32(16)})), "uniform");
 }
 
 TEST(Shapes, of_parts_of_numbers_in_workgroups_that_are_no_multiple_of_a_vector) {
   Kernel k;
   k.m.block = 24;
-  EXPECT_EQ(k.shape(k.op(Op::shr, Type::u32, {k.local(), k.u32(4)})), "vector");
+  EXPECT_EQ(k.shape(k.op(Op::shr, Type::u32, {k.local(), k.u32(4)})), "uniform");
   EXPECT_EQ(k.shape(k.op(Op::shr, Type::u32, {k.tid(), k.u32(4)})), "varying") << "a workgroup begins at thread 24";
   EXPECT_EQ(k.shape(k.op(Op::shr, Type::u32, {k.tid(), k.u32(3)})), "varying");
 }
@@ -244,15 +244,15 @@ TEST(Shapes, of_operations_of_subgroups) {
   };
   Kernel k;
   const Id v = k.varying(), n = k.n(), g = k.group();
-  EXPECT_EQ(k.shape(made(k, Op::subgroup_reduce, {v})), "vector");
-  EXPECT_EQ(k.shape(made(k, Op::subgroup_reduce, {g})), "workgroup");
+  EXPECT_EQ(k.shape(made(k, Op::subgroup_reduce, {v})), "uniform");
+  EXPECT_EQ(k.shape(made(k, Op::subgroup_reduce, {g})), "uniform");
   EXPECT_EQ(k.shape(made(k, Op::subgroup_inclusive, {n})), "varying");
   EXPECT_EQ(k.shape(made(k, Op::subgroup_exclusive, {v})), "varying");
-  EXPECT_EQ(k.shape(made(k, Op::subgroup_broadcast, {v, n})), "vector");
+  EXPECT_EQ(k.shape(made(k, Op::subgroup_broadcast, {v, n})), "uniform");
   EXPECT_EQ(k.shape(made(k, Op::subgroup_shuffle, {v, n})), "varying");
-  EXPECT_EQ(k.shape(made(k, Op::subgroup_shuffle, {n, v})), "launch");
+  EXPECT_EQ(k.shape(made(k, Op::subgroup_shuffle, {n, v})), "uniform");
   const Id condition = k.is_varying();
-  EXPECT_EQ(k.shape(k.b.subgroup(Op::subgroup_ballot, Type::u32, {&condition, 1}, 0)), "vector");
+  EXPECT_EQ(k.shape(k.b.subgroup(Op::subgroup_ballot, Type::u32, {&condition, 1}, 0)), "uniform");
 }
 
 // ---- Memory
@@ -260,43 +260,18 @@ TEST(Shapes, of_operations_of_subgroups) {
 TEST(Shapes, of_loads) {
   {
     Kernel k;
-    EXPECT_EQ(k.shape(k.load(k.array(0), k.n())), "launch");
-    EXPECT_EQ(k.shape(k.load(k.array(0), k.group())), "workgroup");
+    EXPECT_EQ(k.shape(k.load(k.array(0), k.n())), "uniform");
+    EXPECT_EQ(k.shape(k.load(k.array(0), k.group())), "uniform");
     EXPECT_EQ(k.shape(k.load(k.array(0), k.tid())), "varying");
-    EXPECT_EQ(k.shape(k.b.result(k.b.load(Type::u32, 4, {k.array(0), k.n(), 16, 0, 16}), 2, Type::u32)), "launch");
-    EXPECT_EQ(k.shape(k.load(k.own_array(false), k.n())), "vector") << "others may write there meanwhile";
+    EXPECT_EQ(k.shape(k.b.result(k.b.load(Type::u32, 4, {k.array(0), k.n(), 16, 0, 16}), 2, Type::u32)), "uniform");
+    EXPECT_EQ(k.shape(k.load(k.own_array(false), k.n())), "uniform");
     EXPECT_EQ(k.shape(k.load(k.own_array(true), k.n())), "varying") << "each thread has its own";
   }
-  {
-    Kernel k;
-    const Id own = k.load(k.array(0), k.n()), other = k.load(k.array(1), k.n());
-    k.store(k.array(0), k.tid(), k.n());
-    EXPECT_EQ(k.shape(own), "vector") << "it may be written meanwhile";
-    EXPECT_EQ(k.shape(other), "launch");
-    const Id address = k.op(Op::convert, Type::u64, {k.n()});
-    k.store(address, k.tid(), k.n());
-    EXPECT_EQ(k.shape(other), "vector") << "that may be written through a computed address";
-  }
-  {
-    Kernel k;
-    const Id value = k.n();
-    const Id before = k.b.atomic(Op::atomic_add, Type::u32, {value}, {k.array(0), k.n(), 4, 0, 4});
-    EXPECT_EQ(k.shape(before), "varying");
-    EXPECT_EQ(k.shape(k.load(k.array(0), k.n())), "vector");
-    EXPECT_EQ(k.shape(k.load(k.array(1), k.n())), "launch");
-    k.b.fence();
-    EXPECT_EQ(k.shape(k.load(k.array(1), k.u32(3))), "vector") << "a fence may hand over what another argument wrote";
-  }
-}
-
-TEST(Shapes, of_reports_do_not_concern_arrays) {
   Kernel k;
-  k.m.report_offset = 24;
-  k.m.params.pop_back();
-  k.m.args_bytes = 48;
-  const Id load = k.load(k.array(0), k.n());
-  k.store(k.b.arg(Type::u64, 24), k.tid(), k.n());
-  EXPECT_EQ(k.shape(load), "launch");
+  const Id value = k.n();
+  EXPECT_EQ(k.shape(k.b.atomic(Op::atomic_add, Type::u32, {value}, {k.array(0), k.n(), 4, 0, 4})), "varying");
+  k.store(k.array(0), k.tid(), value);
+  EXPECT_EQ(k.shape(k.load(k.array(0), k.n())), "uniform") << "all lanes read at one moment";
 }
 
 std::string address(Kernel& k, Id base, Id index, std::uint32_t stride) {
@@ -307,7 +282,7 @@ std::string address(Kernel& k, Id base, Id index, std::uint32_t stride) {
 TEST(Shapes, of_addresses) {
   Kernel k;
   const Id a = k.array(0), i = k.tid();
-  EXPECT_EQ(address(k, a, k.n(), 4), "launch");
+  EXPECT_EQ(address(k, a, k.n(), 4), "uniform");
   EXPECT_EQ(address(k, a, i, 4), "affine 4");
   EXPECT_EQ(address(k, a, k.op(Op::mul, Type::u32, {i, k.u32(3)}), 8), "affine 24");
   EXPECT_EQ(address(k, a, k.op(Op::sub, Type::u32, {i, k.u32(3)}), 4), "affine 4") << "active lanes are in the array";
@@ -322,7 +297,7 @@ TEST(Shapes, of_addresses) {
   const Id moved = k.op(Op::add, Type::u64, {a, wide});
   EXPECT_EQ(address(k, moved, k.n(), 4), "affine 20");
   EXPECT_EQ(address(k, moved, i, 4), "affine 24");
-  EXPECT_EQ(address(k, moved, k.op(Op::mul, Type::i32, {k.tid_i32(), k.i32(-5)}), 4), "vector");
+  EXPECT_EQ(address(k, moved, k.op(Op::mul, Type::i32, {k.tid_i32(), k.i32(-5)}), 4), "uniform");
 }
 
 // ---- Control flow
@@ -362,8 +337,8 @@ TEST(Shapes, of_what_a_uniform_loop_carries) {
                 k.op(Op::add, Type::u32, {p[4], p[2]})};
       });
   // The third has another step in each round, the last one depends on it.
-  EXPECT_EQ(l.inside, (Texts{"launch", "affine 1", "varying", "workgroup", "varying"}));
-  EXPECT_EQ(l.after, (Texts{"workgroup", "affine 1", "varying", "workgroup", "varying"})) << "groups make other trips";
+  EXPECT_EQ(l.inside, (Texts{"uniform", "affine 1", "varying", "uniform", "varying"}));
+  EXPECT_EQ(l.after, (Texts{"uniform", "affine 1", "varying", "uniform", "varying"}));
   EXPECT_FALSE(l.divergent);
 }
 
@@ -377,7 +352,7 @@ TEST(Shapes, of_what_a_divergent_loop_carries) {
       [&](auto& p) -> std::vector<Id> {
         return {k.op(Op::add, Type::u32, {p[0], k.u32(1)}), k.op(Op::add, Type::u32, {p[1], k.n()})};
       });
-  EXPECT_EQ(l.inside, (Texts{"launch", "affine 1"})) << "lanes that run are in the same round";
+  EXPECT_EQ(l.inside, (Texts{"uniform", "affine 1"})) << "lanes that run are in the same round";
   EXPECT_EQ(l.after, (Texts{"varying", "varying"}));
   EXPECT_TRUE(l.divergent);
 }
@@ -417,8 +392,8 @@ TEST(Shapes, of_a_loop_inside_another_that_diverges) {
         inner_result = k.b.result(k.b.close_loop(), 0, Type::u32);
         return {k.op(Op::add, Type::u32, {p[0], inner_result})};
       });
-  EXPECT_EQ(k.shape(inner_param), "launch");
-  EXPECT_EQ(k.shape(inner_result), "launch");
+  EXPECT_EQ(k.shape(inner_param), "uniform");
+  EXPECT_EQ(k.shape(inner_result), "uniform");
 }
 
 std::string chosen(Kernel& k, Id condition, const std::function<Id()>& a, const std::function<Id()>& b) {
@@ -441,7 +416,7 @@ TEST(Shapes, of_results_of_branches) {
   const auto n = [&] { return k.n(); };
   const auto one = [&] { return k.u32(1); };
   const auto tid = [&] { return k.tid(); };
-  EXPECT_EQ(chosen(k, by_group, n, one), "workgroup");
+  EXPECT_EQ(chosen(k, by_group, n, one), "uniform");
   EXPECT_EQ(chosen(k, by_group, tid, [&] { return k.op(Op::add, Type::u32, {k.tid(), k.n()}); }), "affine 1");
   EXPECT_EQ(chosen(k, by_group, tid, one), "varying");
   EXPECT_EQ(chosen(k, by_lane, n, one), "varying");
@@ -487,9 +462,9 @@ TEST(ShapesOfRows, lie_along_the_last_dimension) {
   EXPECT_TRUE(shapes.rows);
   EXPECT_EQ(shapes.row.size(), 1u);
   EXPECT_EQ(shapes.column.size(), 1u);
-  EXPECT_EQ(text(shapes.of[shapes.row[0]]), "vector");
+  EXPECT_EQ(text(shapes.of[shapes.row[0]]), "uniform");
   EXPECT_EQ(text(shapes.of[shapes.column[0]]), "affine 1");
-  EXPECT_EQ(addresses(m, shapes), (Texts{"affine 4", "affine 4", "affine 4", "affine 4", "varying", "vector"}))
+  EXPECT_EQ(addresses(m, shapes), (Texts{"affine 4", "affine 4", "affine 4", "affine 4", "uniform", "varying"}))
       << print(m);
   // Without rows nothing is known of the coordinates.
   const Shapes linear = find_shapes(m, 8, false);
@@ -502,7 +477,7 @@ TEST(ShapesOfRows, are_found_in_three_and_four_dimensions_and_in_wide_launches) 
   for (const Module& m : {normal_form(cube.trace()), wide_form(cube), normal_form(hyper.trace()), wide_form(hyper)}) {
     const Shapes shapes = find_shapes(m, 16);
     ASSERT_TRUE(shapes.rows) << print(m);
-    const Texts of_cube = {"affine 4", "affine 4", "vector"}, of_hyper = {"affine 4"};
+    const Texts of_cube = {"affine 4", "affine 4", "uniform"}, of_hyper = {"affine 4"};
     EXPECT_EQ(addresses(m, shapes), m.tid_rank == 3 ? of_cube : of_hyper) << print(m);
   }
 }
@@ -517,7 +492,7 @@ TEST(ShapesOfRows, are_found_where_only_one_coordinate_is_used) {
     to(0, j) = 1;
   });
   const Module m = normal_form(rows.trace()), n = normal_form(columns.trace());
-  EXPECT_EQ(addresses(m, find_shapes(m, 8)), Texts{"vector"});
+  EXPECT_EQ(addresses(m, find_shapes(m, 8)), Texts{"uniform"});
   EXPECT_EQ(addresses(n, find_shapes(n, 8)), Texts{"affine 4"});
   const auto neither = weft::kernel("neither", [](Arr<float> to) { to[tid()] = 1; });
   EXPECT_FALSE(find_shapes(normal_form(neither.trace()), 8).rows);

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <weft/weft.h>
 
+#include <algorithm>
 #include <regex>
+#include <sstream>
+#include <string>
 
 #include "../../../frontend/ir/builder.h"
 
@@ -80,6 +83,28 @@ TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
   const llvm::Code code = code_of(kernel("fill", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[5]; }));
   EXPECT_TRUE(has(code, "load float, ptr")) << code.text;
   EXPECT_FALSE(has(code, "gather")) << code.text;
+}
+
+// LLVM takes time by the square of the accesses in one block.
+TEST(LlvmEmit, LongBlocksAreParted) {
+  const auto code_for = [](int accesses) {
+    return code_of(kernel("long", [accesses](Arr<float> x) {
+      Int i = tid();
+      for (int k = 0; k < accesses; ++k) x[i + 1000 * k] += 1.f;
+    }));
+  };
+  const auto longest_block = [](const llvm::Code& code) {
+    std::istringstream lines(code.text);
+    int longest = 0, here = 0;
+    for (std::string line; std::getline(lines, line); longest = std::max(longest, here))
+      here = line.ends_with(':') ? 0 : here + 1;
+    return longest;
+  };
+  const llvm::Code few = code_for(3), many = code_for(1000);
+  EXPECT_FALSE(has(few, "never"));
+  EXPECT_GT(count(many, "label %never"), 5);
+  EXPECT_EQ(count(many, "\nnever:\n"), 1);
+  EXPECT_LT(longest_block(many), 600);
 }
 
 TEST(LlvmEmit, AgreedBranchesAndLoopsAreScalar) {

@@ -13,6 +13,7 @@
 #include "../../../backends/native/code/loader.h"
 #include "../../../llvm/emit.h"
 #include "../../device/run_module.h"
+#include "arm_machine.h"
 
 namespace weft {
 namespace {
@@ -46,38 +47,56 @@ std::vector<std::byte> block_of(const ir::Module& module, const Arrays& arrays, 
   return block;
 }
 
-class LlvmRun : public testing::TestWithParam<std::uint32_t> {
+/// The number of lanes, on the host's processor or on an emulated one.
+struct Lanes {
+  std::uint32_t number;
+  bool arm = false;
+};
+void PrintTo(const Lanes& lanes, std::ostream* out) { *out << lanes.number << (lanes.arm ? " on AArch64" : ""); }
+
+class LlvmRun : public testing::TestWithParam<Lanes> {
  protected:
   /// The interpreter that rounds products and sums as code for this processor does.
   static Device interpreter_of_host() {
     const auto* compiler = backend::native::Compiler::find();
-    return Device(compiler && !compiler->processor().target.fused ? "reference:split" : "reference");
+    const bool fused = GetParam().arm || !compiler || compiler->processor().target.fused;
+    return Device(fused ? "reference" : "reference:split");
   }
   void SetUp() override {
     std::string why;
     compiler_ = backend::native::Compiler::find(&why);
     if (!compiler_) GTEST_SKIP() << why;
+    if (!GetParam().arm) return;
+    arm_ = test::ArmMachine::find(&why);
+    if (!arm_) GTEST_SKIP() << why;
+  }
+  static int lanes() { return int(GetParam().number); }
+
+  static const ir::Module& traced(const ir::Module& module) { return module; }
+  template <class... P>
+  static ir::Module traced(const Kernel<P...>& kernel) {
+    return kernel.trace();
   }
 
   /// Compares all elements of the arrays that `make` makes after a run of the code and one of the interpreter.
+  /// \param kernel  a kernel or its module
   template <class K, class Make>
   void compare(const K& kernel, Threads threads, Make make, bool by_rows = true) {
-    const ir::Module module = kernel.trace();
+    const ir::Module module = traced(kernel);
     const auto expected = make(), found = make();
     const Arrays in = pointers(expected), out = pointers(found);
     std::vector<std::byte> block = block_of(module, in, threads);
     interpret(module, block, threads);
-    run(module, block_of(module, out, threads), threads, by_rows);
+    run(module, out, threads, by_rows);
     for (std::size_t k = 0; k < in.size(); ++k)
       EXPECT_EQ(std::memcmp(bytes(*in[k]), bytes(*out[k]), in[k]->extent_bytes()), 0)
-          << kernel.name() << ", argument " << k + 1 << ", " << threads.rows << " x " << threads.columns << " threads";
+          << module.name << ", argument " << k + 1 << ", " << threads.rows << " x " << threads.columns << " threads";
   }
 
   /// The same for thread numbers around multiples of the lanes.
   template <class K, class Make>
   void compare_sizes(const K& kernel, Make make) {
-    const int lanes = int(GetParam());
-    for (int n : {1, 2, lanes - 1, lanes, lanes + 1, 2 * lanes, 3 * lanes + 1, 64 + lanes + 1})
+    for (int n : {1, 2, lanes() - 1, lanes(), lanes() + 1, 2 * lanes(), 3 * lanes() + 1, 64 + lanes() + 1})
       compare(kernel, {1, n}, make);
   }
 
@@ -98,16 +117,10 @@ class LlvmRun : public testing::TestWithParam<std::uint32_t> {
   }
 
   /// Runs the code in two parts, if there is more than one unit of its split.
-  void run(const ir::Module& module, const std::vector<std::byte>& block, Threads threads, bool by_rows) {
-    llvm::Target target = compiler_->processor().target;
-    target.lanes = GetParam();
+  void run(const ir::Module& module, const Arrays& arrays, Threads threads, bool by_rows) {
+    llvm::Target target = arm_ ? arm_->target() : compiler_->processor().target;
+    target.lanes = GetParam().number;
     const llvm::Code code = llvm::emit(module, target, by_rows);
-    auto [at, is_new] = loaded_.try_emplace(code.text);
-    if (is_new) at->second = backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
-    const auto entry = reinterpret_cast<llvm::Entry>(at->second->entry());
-    std::vector<std::byte> memory(code.arena_bytes + 64, std::byte{0xcd});
-    const auto unaligned = reinterpret_cast<std::uintptr_t>(memory.data());
-    const llvm::Worker worker{memory.data() + (64 - unaligned % 64)};
     std::int64_t end = threads.count(), middle = end / 2 / 64 * 64;
     if (code.split == llvm::Split::rows) {
       end = threads.rows;
@@ -116,16 +129,44 @@ class LlvmRun : public testing::TestWithParam<std::uint32_t> {
       end = (end + module.block - 1) / module.block;
       middle = end / 2;
     }
-    entry(block.data(), &worker, middle, end);
-    entry(block.data(), &worker, 0, middle);
+    const std::vector<std::byte> block = block_of(module, arrays, threads);
+    const std::vector<std::pair<std::int64_t, std::int64_t>> ranges{{middle, end}, {0, middle}};
+    arm_ ? emulate(module, code, block, arrays, ranges) : call(code, block, ranges);
+  }
+
+  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  void call(const llvm::Code& code, const std::vector<std::byte>& block, const Ranges& ranges) {
+    auto [at, is_new] = loaded_.try_emplace(code.text);
+    if (is_new) at->second = backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
+    const auto entry = reinterpret_cast<llvm::Entry>(at->second->entry());
+    std::vector<std::byte> memory(code.arena_bytes + 64, std::byte{0xcd});
+    const auto unaligned = reinterpret_cast<std::uintptr_t>(memory.data());
+    const llvm::Worker worker{memory.data() + (64 - unaligned % 64)};
+    for (const auto& [begin, end] : ranges) entry(block.data(), &worker, begin, end);
+  }
+
+  void emulate(const ir::Module& module, const llvm::Code& code, const std::vector<std::byte>& block,
+               const Arrays& arrays, const Ranges& ranges) {
+    auto [at, is_new] = objects_.try_emplace(code.text);
+    if (is_new) at->second = arm_->compile(code.text);
+    std::vector<test::ArmMachine::Array> places;
+    for (std::size_t k = 0; k < arrays.size(); ++k)
+      places.push_back(
+          {module.params[k].offset, {reinterpret_cast<std::byte*>(arrays[k]->address()), arrays[k]->extent_bytes()}});
+    arm_->run(at->second, code.arena_bytes, block, places, ranges);
   }
 
   backend::native::Compiler* compiler_ = nullptr;
+  const test::ArmMachine* arm_ = nullptr;                                       ///< of tests on it
   std::map<std::string, std::shared_ptr<backend::native::LoadedCode>> loaded_;  ///< by text
+  std::map<std::string, std::vector<std::byte>> objects_;                       ///< the same
 };
 
-INSTANTIATE_TEST_SUITE_P(Lanes, LlvmRun, testing::Values(4u, 8u, 16u, 64u),
-                         [](const auto& info) { return std::to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Lanes, LlvmRun,
+                         testing::Values(Lanes{4}, Lanes{8}, Lanes{16}, Lanes{64}, Lanes{4, true}, Lanes{8, true}),
+                         [](const auto& info) {
+                           return std::to_string(info.param.number) + (info.param.arm ? "_on_arm" : "");
+                         });
 
 std::vector<int> numbers(int n, int step = 7, int modulus = 1001) {
   std::vector<int> all(static_cast<std::size_t>(n));
@@ -237,6 +278,21 @@ TEST_P(LlvmRun, PrivateArraysOfLanesThatPart) {
   compare_sizes(k, [&] { return std::tuple(zeros<int>(reference_, 300)); });
 }
 
+TEST_P(LlvmRun, BlocksThatAreParted) {
+  const auto k = kernel("long", [](Arr<int> x, Arr<int> y) {
+    Int i = tid(), sum = 0;
+    for (auto round : range(i % 3)) {
+      for (int j = 0; j < 64; ++j) x[i * 64 + j] += sum + round;
+      sum += x[i * 64 + 7];
+    }
+    If (i % 2 == 0) {
+      for (int j = 0; j < 64; ++j) sum += x[i * 64 + j] * j;
+    }
+    y[i] = sum;
+  });
+  compare_sizes(k, [&] { return std::tuple(ones<int>(reference_, 300 * 64), zeros<int>(reference_, 300)); });
+}
+
 TEST_P(LlvmRun, AtomicOperationsOfActiveLanes) {
   const auto k = kernel("atomics", [](Arr<int> sums, Arr<unsigned> most, Arr<double> reals) {
     Int i = tid();
@@ -253,6 +309,29 @@ TEST_P(LlvmRun, AtomicOperationsOfActiveLanes) {
   });
 }
 
+// Lanes that do not run add nothing: not even 0, which would make 0 of -0.
+TEST_P(LlvmRun, SumsOfNegativeZerosUnderAMask) {
+  const auto k = kernel("zeros", [](Arr<float> sums, Arr<double> wide, Arr<const float> x) {
+    Int i = tid();
+    If (i % 3 != 1) {
+      atomic_add(sums[0], x[i]);
+      atomic_add(wide[0], Double(x[i]));
+    }
+    If (i < 0) {
+      atomic_add(sums[1], x[i]);
+    }
+  });
+  ir::Module gathered = k.trace();
+  for (ir::Inst& inst : gathered.insts)
+    if (inst.op == ir::Op::atomic_add) inst.imm = ir::kGather;
+  const std::vector<float> zeros(300, -0.f);
+  for (const ir::Module& module : {k.trace(), gathered})
+    compare_sizes(module, [&] {
+      return std::tuple(Array<float>(reference_, std::vector<float>(2, -0.f)),
+                        Array<double>(reference_, std::vector<double>(1, -0.)), Array<float>(reference_, zeros));
+    });
+}
+
 TEST_P(LlvmRun, RowsOfAnyLength) {
   const auto k = kernel("rows", [](Arr<const int> x, Arr<int, 2> y) {
     auto [i, j] = tid<2>();
@@ -262,8 +341,7 @@ TEST_P(LlvmRun, RowsOfAnyLength) {
     }
     y(i, j) = sum;
   });
-  const int lanes = int(GetParam());
-  for (int columns : {1, 3, lanes - 1, lanes, lanes + 1, 2 * lanes + 1})
+  for (int columns : {1, 3, lanes() - 1, lanes(), lanes() + 1, 2 * lanes() + 1})
     for (int rows : {1, 2, 5})
       for (bool by_rows : {true, false})
         compare(

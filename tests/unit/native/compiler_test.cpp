@@ -1,6 +1,7 @@
 // LLVM at run time: modules written by hand run as they read, for every processor that can be asked for.
 #include "../../../backends/native/code/compiler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -230,12 +231,14 @@ TEST_F(NativeCompiler, MasksOnEveryProcessorThatCanBeAskedFor) {
   for (const char* level : {"", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
     for (const std::uint32_t lanes : {0, 4, 8, 16}) {
       Request request{platform::environment("WEFT_LLVM").value_or(""), level, lanes};
-      std::string why;
-      const Compiler* const compiler = Compiler::find(request, &why);
-      if (!compiler) {
-        EXPECT_NE(why.find(std::string("is no ") + level), std::string::npos) << why;
+      const Compiler* compiler = nullptr;
+      try {
+        compiler = Compiler::find(request);
+      } catch (const Error& e) {
+        EXPECT_NE(e.message().find(fmt::format("WEFT_CPU_LEVEL is '{}'", level)), std::string::npos) << e.message();
         continue;
       }
+      ASSERT_NE(compiler, nullptr);
       const int n = int(compiler->processor().target.lanes);
       if (lanes) {
         EXPECT_EQ(n, int(lanes));
@@ -302,28 +305,39 @@ TEST_F(NativeCompiler, CodeIsPlain) {
 
 std::string why_not(const char* name, const char* value) {
   const Variable variable(name, value);
-  std::string why;
-  EXPECT_EQ(Compiler::find(&why), nullptr) << name << "=" << value;
-  return why;
+  try {
+    Compiler::find();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::invalid_argument);
+    return e.message();
+  }
+  return "nothing is thrown";
+}
+
+std::string not_taken(const std::string& library, const std::string& why) {
+  return "WEFT_LLVM is '" + library + "', and that library cannot be taken: " + why +
+         ". The path or name of a library of LLVM from version 15 on is needed, or none";
 }
 
 TEST(NativeLibrary, TheOneThatIsNamedIsTaken) {
-  EXPECT_EQ(why_not("WEFT_LLVM", "/nowhere/libLLVM.so"),
-            "the library that WEFT_LLVM names, /nowhere/libLLVM.so, cannot be taken: it is not there, or it cannot be "
-            "loaded");
+  const std::string missing = "it is not there, or it cannot be loaded";
+  for (int round = 0; round < 2; ++round)
+    EXPECT_EQ(why_not("WEFT_LLVM", "/nowhere/libLLVM.so"), not_taken("/nowhere/libLLVM.so", missing));
   if (platform::find_library("libm.so.6")) {
-    EXPECT_EQ(why_not("WEFT_LLVM", "libm.so.6"),
-              "the library that WEFT_LLVM names, libm.so.6, cannot be taken: it is no library of LLVM");
+    EXPECT_EQ(why_not("WEFT_LLVM", "libm.so.6"), not_taken("libm.so.6", "it is no library of LLVM"));
   }
 #ifdef WEFT_LLVM_OLD
-  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_OLD), "the library that WEFT_LLVM names, " WEFT_LLVM_OLD
-                                                 ", cannot be taken: it is too old: version 15 is needed");
-  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_PART),
-            "the library that WEFT_LLVM names, " WEFT_LLVM_PART ", cannot be taken: it lacks LLVMGetHostCPUFeatures");
+  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_OLD), not_taken(WEFT_LLVM_OLD, "it is too old: version 15 is needed"));
+  EXPECT_EQ(why_not("WEFT_LLVM", WEFT_LLVM_PART), not_taken(WEFT_LLVM_PART, "it lacks LLVMGetHostCPUFeatures"));
 #endif
   const std::string text = (std::filesystem::path(WEFT_BINARY_DIR) / "build.ninja").string();
-  EXPECT_EQ(why_not("WEFT_LLVM", text.c_str()),
-            "the library that WEFT_LLVM names, " + text + ", cannot be taken: it is not there, or it cannot be loaded");
+  EXPECT_EQ(why_not("WEFT_LLVM", text.c_str()), not_taken(text, missing));
+  {
+    const Variable none("WEFT_LLVM", "none");
+    std::string why;
+    EXPECT_EQ(Compiler::find(&why), nullptr);
+    EXPECT_EQ(why, "WEFT_LLVM is 'none'");
+  }
   const Compiler* const usual = Compiler::find();
   if (!usual || usual->toolchain().path.empty()) GTEST_SKIP() << "there is no other to name";
   const Variable variable("WEFT_LLVM", usual->toolchain().path.c_str());

@@ -17,6 +17,7 @@
 #include "stand_in.h"
 
 #ifndef _WIN32
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -401,6 +402,32 @@ TEST_F(NativeDeviceDeathTest, names_the_kernel_that_touches_nothing) {
                "weft: kernel 'stand-in' \\(stand_in.cpp:12\\) touches memory at address 0x12340000");
   EXPECT_DEATH(launch_into_nothing(1 << 20),
                "weft: kernel 'stand-in' .stand_in.cpp:12. touches memory at address 0x123");
+}
+
+void die_by_a_signal(const std::byte*, const llvm::Worker*, std::int64_t, std::int64_t) { kill(getpid(), SIGSEGV); }
+
+// A signal that somebody sends is no fault of the kernel that runs, and ends the process all the same.
+TEST_F(NativeDeviceDeathTest, blames_no_kernel_for_a_signal_that_is_sent) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    dup2(ends[1], 2);
+    name_faults();
+    Launcher launcher(1, 8);
+    launcher.run(*StandIn{.entry = die_by_a_signal}.program(), {}, arguments(1, nullptr));
+    for (;;) ::pause();  // until the signal comes
+  }
+  ::close(ends[1]);
+  std::string text;
+  char part[256];
+  for (ssize_t n; (n = ::read(ends[0], part, sizeof part)) > 0;) text.append(part, std::size_t(n));
+  ::close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_FALSE(contains(text, "touches memory")) << text;
+  EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : contains(text, "AddressSanitizer")) << text;
 }
 #endif
 

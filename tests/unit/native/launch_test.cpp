@@ -12,8 +12,12 @@
 #include <set>
 #include <thread>
 
-#include "../../../backends/native/float_mode.h"
+#include "../../../backends/host/memory.h"
 #include "stand_in.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 namespace weft::backend::native {
 namespace {
@@ -243,18 +247,70 @@ void use_arena(const std::byte* args, const Worker* worker, std::int64_t begin, 
 }
 
 TEST(NativeLaunch, lends_memory_to_each_host_thread) {
-  Launcher launcher(3, 8);
-  seen.clear();
-  for (const std::uint32_t bytes : {64u, 1000u, 100u, 20000u}) {
-    const auto program =
-        StandIn{.entry = use_arena, .split = Split::groups, .block = 1, .arena_bytes = bytes}.program();
-    std::vector<std::int32_t> x(2010);
-    launcher.run(*program, {}, arguments(2000, x.data(), std::int32_t(bytes)));
-    EXPECT_EQ(x, ones(2000, x.size()));
+  for (const int threads : {3, 8}) {
+    Launcher launcher(threads, 8);
+    seen.clear();
+    for (const std::uint32_t bytes : {64u, 1000u, 100u, 20000u}) {
+      const auto program =
+          StandIn{.entry = use_arena, .split = Split::groups, .block = 1, .arena_bytes = bytes}.program();
+      std::vector<std::int32_t> x(2010);
+      launcher.run(*program, {}, arguments(2000, x.data(), std::int32_t(bytes)));
+      EXPECT_EQ(x, ones(2000, x.size()));
+    }
+    EXPECT_EQ(foreign, 0);
+    EXPECT_EQ(unaligned, 0);
+    EXPECT_GT(seen.size(), 1u);
+  }
+}
+
+// A small launch wants two threads, but any that are awake from a large one may take part.
+TEST(NativeLaunch, has_memory_for_threads_that_are_still_awake) {
+  Launcher launcher(8, 8);
+  for (int round = 0; round < 20; ++round) {
+    const auto large = StandIn{.entry = take_time}.program();
+    std::vector<std::int32_t> x(64 * 400 + 10);
+    launcher.run(*large, {}, arguments(64 * 400, x.data(), 10000));
+    const auto bytes = std::uint32_t(64 + 4096 * round);  // more than each had before
+    const auto small = StandIn{.entry = use_arena, .split = Split::groups, .block = 1, .arena_bytes = bytes}.program();
+    std::vector<std::int32_t> y(60);
+    for (int again = 0; again < 3; ++again) launcher.run(*small, {}, arguments(50, y.data(), std::int32_t(bytes)));
+    EXPECT_EQ(y[49], 3);
   }
   EXPECT_EQ(foreign, 0);
-  EXPECT_EQ(unaligned, 0);
-  EXPECT_GT(seen.size(), 1u);
+}
+
+// Memory for one host thread is there, and for all of them it is not.
+TEST(NativeLaunch, misses_memory_before_any_thread_has_run) {
+  Launcher launcher(8, 8);
+  const auto program = StandIn{.entry = count_units, .arena_bytes = kHostMemoryLimit / 8 + 1}.program();
+  std::vector<std::int32_t> x(100000);
+  EXPECT_THROW(launcher.run(*program, {}, arguments(100000, x.data())), Error);
+  EXPECT_EQ(x, std::vector<std::int32_t>(100000));
+}
+
+TEST(NativeLaunch, gives_back_memory_that_is_not_needed_any_more) {
+  const auto large = StandIn{.entry = count_units, .arena_bytes = 1 << 20}.program(),
+             small = StandIn{.entry = count_units, .arena_bytes = 1 << 10}.program(),
+             none = StandIn{.entry = count_units}.program();
+  const auto launch = [](Arenas& arenas, const DeviceProgram& program, std::uint32_t times) {
+    for (std::uint32_t k = 0; k < times; ++k) {
+      arenas.prepare(program, program.body());
+      ASSERT_GE(arenas.bytes(), program.body().arena_bytes);
+      for (int thread = 0; thread < 3; ++thread)  // sanitizers tell what is not there
+        if (program.body().arena_bytes) arenas.worker(thread).arena[program.body().arena_bytes - 1] = std::byte(1);
+    }
+  };
+  for (const auto& later : {small, none}) {
+    Arenas arenas(3);
+    launch(arenas, *large, 1);
+    launch(arenas, *later, Arenas::kPeriod / 2);
+    EXPECT_GE(arenas.bytes(), 1u << 20) << "a kernel that runs now and then keeps its memory";
+    launch(arenas, *large, 1);
+    launch(arenas, *later, 2 * Arenas::kPeriod);
+    EXPECT_LT(arenas.bytes(), 1u << 14);
+    launch(arenas, *large, 2 * Arenas::kPeriod);
+    EXPECT_GE(arenas.bytes(), 1u << 20);
+  }
 }
 
 TEST(NativeLaunch, says_what_memory_is_missing) {
@@ -302,8 +358,8 @@ TEST(NativeLaunch, aligns_arguments) {
 #if defined(__SSE__)
 std::atomic<int> other_mode = 0;
 void look_at_mode(const std::byte* args, const Worker* worker, std::int64_t begin, std::int64_t end) {
-  constexpr FloatMode::Word kFlags = 0x3f;  // of what has happened
-  if ((FloatMode::read() & ~kFlags) != FloatMode::kMode) ++other_mode;
+  constexpr unsigned kFlags = 0x3f;  // of what has happened
+  if ((_mm_getcsr() & ~kFlags) != 0x1f80) ++other_mode;
   take_time(args, worker, begin, end);
   volatile float zero = 0;
   volatile float infinite = 1 / zero;  // sets a flag, which the caller is not to see
@@ -313,14 +369,14 @@ void look_at_mode(const std::byte* args, const Worker* worker, std::int64_t begi
 TEST(NativeLaunch, has_a_float_mode_of_its_own) {
   Launcher launcher(2, 8);
   const auto program = StandIn{.entry = look_at_mode}.program();
-  const FloatMode::Word before = FloatMode::read();
+  const unsigned before = _mm_getcsr();
   for (const std::uint32_t count : {10u, 64000u}) {
-    FloatMode::write(0xffc0);  // rounds toward zero, without subnormals
+    _mm_setcsr(0xffc0);  // rounds toward zero, without subnormals
     std::vector<std::int32_t> x(count);
     launcher.run(*program, {}, arguments(count, x.data(), 1000));
-    const FloatMode::Word after = FloatMode::read();
-    FloatMode::write(before);
-    EXPECT_EQ(after, FloatMode::Word(0xffc0));
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_EQ(after, 0xffc0u);
   }
   EXPECT_EQ(other_mode, 0);
 }

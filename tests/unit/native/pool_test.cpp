@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "../../../backends/native/float_mode.h"
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 namespace weft::backend::native {
 namespace {
@@ -207,26 +209,22 @@ TEST(Pool, ends_at_any_moment) {
 
 #if defined(__SSE__)
 TEST(Pool, has_threads_with_the_float_mode_of_kernels) {
-  const FloatMode::Word before = FloatMode::read();
-  FloatMode::write(0xffc0);  // rounds toward zero, without subnormals
+  constexpr unsigned kUsual = 0x1f80, kOther = 0xffc0;  // the latter rounds toward zero, without subnormals
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(kOther);
   {
     Pool pool(2);
     std::atomic<int> here = 0;
-    std::atomic<FloatMode::Word> mode = 0;
+    std::atomic<unsigned> mode = 0;
     pool.run(2, 1, 2, [&](int thread, std::int64_t, std::int64_t) noexcept {
       ++here;
       while (here < 2) std::this_thread::yield();
-      if (thread == 1) mode = FloatMode::read();
+      if (thread == 1) mode = _mm_getcsr();
     });
-    EXPECT_EQ(mode, FloatMode::kMode);
-    EXPECT_EQ(FloatMode::read(), FloatMode::Word(0xffc0)) << "the caller's mode is its own";
-    {
-      const FloatMode kernels;
-      EXPECT_EQ(FloatMode::read(), FloatMode::kMode);
-    }
-    EXPECT_EQ(FloatMode::read(), FloatMode::Word(0xffc0));
+    EXPECT_EQ(mode, kUsual);
+    EXPECT_EQ(_mm_getcsr(), kOther) << "the caller's mode is its own";
   }
-  FloatMode::write(before);
+  _mm_setcsr(before);
 }
 #endif
 

@@ -74,17 +74,26 @@ TEST(NativeProcessor, LevelsThatItLacksAreRefused) {
     try {
       choose(features, level, 0, machine);
     } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), ErrorKind::unsupported);
+      EXPECT_EQ(e.kind(), *level ? ErrorKind::invalid_argument : ErrorKind::unsupported);
       return e.message();
     }
     return std::string();
   };
-  EXPECT_EQ(message(kV3, Machine::x86_64), "this processor (some) is no x86-64-v4: it lacks avx512f");
-  EXPECT_EQ(message(kV4 + ",-fma", Machine::x86_64), "this processor (some) is no x86-64-v4: it lacks fma");
-  EXPECT_EQ(message("+neon", Machine::aarch64), "this processor (some) is no x86-64-v4");
+  const std::string asked = "WEFT_CPU_LEVEL is 'x86-64-v4', and this processor (some) ";
+  EXPECT_EQ(message(kV3, Machine::x86_64), asked + "lacks avx512f; its level is x86-64-v3");
+  EXPECT_EQ(message(kV4 + ",-fma", Machine::x86_64), asked + "lacks fma; its level is x86-64-v2");
+  EXPECT_EQ(message("+neon", Machine::aarch64), asked + "is of another kind, which has no levels");
   EXPECT_EQ(message(kV4, Machine::x86_64), "");
   EXPECT_EQ(message("+sse3", Machine::x86_64, ""),
             "this processor (some) is too old for machine code of weft: it lacks cx16");
+}
+
+TEST(NativeProcessor, RegisterX18IsLeftToSystemsThatHaveIt) {
+  const Host host{"some", "+neon"};
+  EXPECT_EQ(choose_processor(host, {}, Machine::aarch64, {.reserves_x18 = true}).features, "+neon,+reserve-x18");
+  EXPECT_EQ(choose_processor(host, {}, Machine::aarch64, {.reserves_x18 = false}).features, "+neon");
+  const Host other{"some", kV4};
+  EXPECT_EQ(choose_processor(other, {}, Machine::x86_64, {.reserves_x18 = true}).features, kV4 + ",-avx512fp16");
 }
 
 TEST(NativeProcessor, TheEnvironmentAsks) {
