@@ -48,6 +48,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, bool by_rows)
   find_barriers();
   lay_out_arrays();
   plan_records();
+  plan_again();
   plan_pieces();
 }
 

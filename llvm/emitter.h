@@ -1,6 +1,6 @@
 // The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
-// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, quads.cpp, atomics.cpp, group.cpp (arrays of
-// the kernel, subgroups) and pieces.cpp (barriers).
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, quads.cpp, again.cpp, atomics.cpp, group.cpp
+// (arrays of the kernel, subgroups) and pieces.cpp (barriers).
 #pragma once
 #include <array>
 #include <functional>
@@ -182,12 +182,14 @@ class Emitter {
   Place part(const Place& place, const Inst& inst, Id base, std::uint32_t k);
   std::string wide_index(Id index, std::uint32_t lanes);
   void load(Id id);
+  void load_now(Id id);
   void load_same(Id id, const Place& place);
   void load_contiguous(Id id, const Place& place);
   void load_each(Id id, const Place& place);
   void load_apart(Id id, Place& place);
   void put_part(Id id, std::uint32_t k, const std::string& value, std::uint32_t lanes);
   void store(Id id);
+  void store_now(Id id);
   void store_same(Id id, const Place& place);
   void store_contiguous(Id id, const Place& place);
   void store_apart(Id id, Place& place);
@@ -253,6 +255,17 @@ class Emitter {
   Texts load_groups(const Record& record, const std::vector<char>& wanted, const std::string& from);
   void store_pieces(const Record& record, const Texts& values, const std::string& to);
   void store_groups(const Record& record, const Texts& values, const std::string& to);
+
+  // ---- Elements that are accessed again: again.cpp
+
+  struct OwnElement;
+  bool is_own_element(Id id) const;
+  Id part_value(Id access, std::uint64_t k) const;
+  void plan_again();
+  void plan_own(std::vector<OwnElement>& elements, Id id);
+  std::string is_apart_from_others(Id id);
+  void load_again(Id id);
+  void store_unless_again(Id id);
 
   // ---- Atomic operations: atomics.cpp
 
@@ -326,6 +339,10 @@ class Emitter {
   static constexpr std::uint32_t kNoRecord = ~0u;
   std::vector<Record> records_;
   std::vector<std::uint32_t> record_of_;  ///< by instruction
+  /// By instruction, of accesses that can be left out if elements of these arrays are apart from theirs; and of such
+  /// loads the access before, which has the values.
+  std::vector<std::vector<Id>> apart_from_;
+  std::vector<Id> before_;
   std::string mask_, all_lanes_;
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;

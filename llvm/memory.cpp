@@ -190,7 +190,9 @@ void Emitter::put_part(Id id, std::uint32_t k, const std::string& value, std::ui
     if (kernel_[result].imm == k) put(result, value, lanes);
 }
 
-void Emitter::load(Id id) {
+void Emitter::load(Id id) { apart_from_[id].empty() ? load_now(id) : load_again(id); }
+
+void Emitter::load_now(Id id) {
   if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
@@ -276,7 +278,9 @@ void Emitter::load_apart(Id id, Place& place) {
 
 // ---- Stores
 
-void Emitter::store(Id id) {
+void Emitter::store(Id id) { apart_from_[id].empty() ? store_now(id) : store_unless_again(id); }
+
+void Emitter::store_now(Id id) {
   if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   Place at = place(id);
