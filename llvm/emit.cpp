@@ -50,6 +50,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shap
   find_barriers();
   lay_out_arrays();
   plan_records();
+  plan_again();
   plan_pieces();
 }
 

@@ -1,6 +1,6 @@
 // The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
-// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, atomics.cpp, group.cpp (arrays of the kernel,
-// subgroups) and pieces.cpp (barriers).
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, quads.cpp, again.cpp, atomics.cpp, group.cpp
+// (arrays of the kernel, subgroups) and pieces.cpp (barriers).
 #pragma once
 #include <array>
 #include <functional>
@@ -187,28 +187,41 @@ class Emitter {
   Place part(const Place& place, const Inst& inst, Id base, std::uint32_t k);
   std::string wide_index(Id index, std::uint32_t lanes);
   void load(Id id);
+  void load_now(Id id);
   void load_same(Id id, const Place& place);
   void load_contiguous(Id id, const Place& place);
   void load_each(Id id, const Place& place);
   void load_apart(Id id, Place& place);
   void put_part(Id id, std::uint32_t k, const std::string& value, std::uint32_t lanes);
   void store(Id id);
+  void store_now(Id id);
   void store_same(Id id, const Place& place);
   void store_contiguous(Id id, const Place& place);
   void store_apart(Id id, Place& place);
   bool is_contiguous(const Inst& inst, Id base, const Place& place) const;
   std::string repeated_mask(std::uint32_t times);
+  /// Vectors of `lanes` lanes each as one, one after the other; their number is a power of two.
+  std::string concatenated(Type type, Texts parts, std::uint32_t lanes);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
 
   // ---- Parts of elements of several scalars: records.cpp
 
   /// Accesses that are made together, to parts of one element for each lane. The element has `stride` scalars; the
-  /// parts lie between its scalars `begin` and `end` - 1.
+  /// parts lie between its scalars `begin` and `end` - 1. The place of a part is counted from `begin`.
   struct Record {
     std::vector<Id> members;
     std::vector<Id> passed;  ///< of loads: the stores that later members would come before
     std::uint32_t stride, begin, end;
+    std::uint32_t width() const { return end - begin; }
   };
+  enum class RecordForm : std::uint8_t {
+    apart,    ///< each access by itself
+    vectors,  ///< all elements as vectors, one after the other: records.cpp
+    pieces,   ///< four scalars of a lane at a time, and all lanes run: quads.cpp
+    groups    ///< the elements of a quarter of the lanes at a time: quads.cpp
+  };
+  static constexpr std::uint32_t kScalarBytes = 4, kQuad = 4;
+  static constexpr std::uint32_t kFarthest = 1u << 12;  ///< scalars of an element
   /// A lane of a vector among several.
   struct FromLane {
     static constexpr std::uint32_t kNothing = ~0u;
@@ -220,13 +233,44 @@ class Emitter {
   bool is_apart(Id id, const std::vector<Id>& others) const;
   bool joins(Record& record, Id id) const;
   std::uint32_t vectors_of(const Record& record) const;
-  bool is_whole(const Record& record) const;
-  std::string record_mask(const Record& record, std::uint32_t number, const std::vector<char>& is_part);
+  template <class F>
+  void for_parts(const Record& record, F f) const;
+  RecordForm form_of(const Record& record) const;
+  std::string record_mask(const Record& record, std::uint32_t first, const std::vector<char>& is_part);
+  std::string record_pointer(const Record& record);
   std::string assembled(Type type, const Texts& sources, const std::vector<FromLane>& lanes);
-  void load_record(const Record& record);
-  void store_record(const Record& record);
+  std::string read_lanes(Type type, const std::string& pointer, const std::string& mask);
+  void write_lanes(Type type, const std::string& value, const std::string& pointer, const std::string& mask);
+  void load_record(const Record& record, RecordForm form);
+  void store_record(const Record& record, RecordForm form);
+  /// Values by their place; those that are not wanted, or not written, are empty.
+  Texts load_vectors(const Record& record, const std::vector<char>& wanted, const std::string& from);
+  void store_vectors(const Record& record, const Texts& values, const std::string& to);
   /// Makes the access with those that belong to its record. Returns false if it is to be made alone.
   bool access_record(Id id);
+
+  // ---- Four scalars of elements at a time: quads.cpp
+
+  struct QuadLayout;
+  RecordForm quads_of(const Record& record, const std::vector<char>& is_part) const;
+  Texts from_quad(const QuadLayout& layout, Type type, const Texts& vectors);
+  Texts to_quad(const QuadLayout& layout, Type type, Operands values);
+  Texts load_pieces(const Record& record, const std::vector<char>& wanted, const std::string& from);
+  std::vector<Texts> read_groups(const Record& record, const std::string& from, std::uint32_t begin, std::uint32_t end);
+  Texts load_groups(const Record& record, const std::vector<char>& wanted, const std::string& from);
+  void store_pieces(const Record& record, const Texts& values, const std::string& to);
+  void store_groups(const Record& record, const Texts& values, const std::string& to);
+
+  // ---- Elements that are accessed again: again.cpp
+
+  struct OwnElement;
+  bool is_own_element(Id id) const;
+  Id part_value(Id access, std::uint64_t k) const;
+  void plan_again();
+  void plan_own(std::vector<OwnElement>& elements, Id id);
+  std::string is_apart_from_others(Id id);
+  void load_again(Id id);
+  void store_unless_again(Id id);
 
   // ---- Atomic operations: atomics.cpp
 
@@ -302,6 +346,10 @@ class Emitter {
   static constexpr std::uint32_t kNoRecord = ~0u;
   std::vector<Record> records_;
   std::vector<std::uint32_t> record_of_;  ///< by instruction
+  /// By instruction, of accesses that can be left out if elements of these arrays are apart from theirs; and of such
+  /// loads the access before, which has the values.
+  std::vector<std::vector<Id>> apart_from_;
+  std::vector<Id> before_;
   std::string mask_, all_lanes_;
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;

@@ -1,4 +1,4 @@
-// Loads and stores in one of four ways, by where the lanes lie; a fifth is in records.cpp.
+// Loads and stores in one of four ways, by where the lanes lie; others are in records.cpp and quads.cpp.
 //
 // same: one scalar access. A store leaves the value of the last active lane, as if the threads ran in turn.
 //   %x = load float, ptr %p, align 4
@@ -9,6 +9,8 @@
 // apart: a gather or scatter for each of the `width` scalars
 //   %x = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> %p, i32 4, <8 x i1> %mask, <8 x float>
 //   zeroinitializer)
+#include <bit>
+
 #include "../frontend/support/error.h"
 #include "emitter.h"
 
@@ -168,6 +170,18 @@ std::string Emitter::repeated_mask(std::uint32_t times) {
                   lanes_of("i32", from));
 }
 
+std::string Emitter::concatenated(Type type, Texts parts, std::uint32_t lanes) {
+  for (; parts.size() > 1; lanes *= 2) {
+    const std::string of = type_name(type, lanes);
+    Texts pairs;
+    for (std::size_t k = 0; k < parts.size(); k += 2)
+      pairs.push_back(out_.def("shufflevector {} {}, {} {}, {} {}", of, parts[k], of, parts[k + 1],
+                               vector_of("i32", 2 * lanes), sequence(Type::i32, 0, 1, 2 * lanes)));
+    parts = pairs;
+  }
+  return parts[0];
+}
+
 // ---- Loads
 
 void Emitter::put_part(Id id, std::uint32_t k, const std::string& value, std::uint32_t lanes) {
@@ -176,7 +190,9 @@ void Emitter::put_part(Id id, std::uint32_t k, const std::string& value, std::ui
     if (kernel_[result].imm == k) put(result, value, lanes);
 }
 
-void Emitter::load(Id id) {
+void Emitter::load(Id id) { apart_from_[id].empty() ? load_now(id) : load_again(id); }
+
+void Emitter::load_now(Id id) {
   if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
@@ -223,24 +239,15 @@ void Emitter::load_contiguous(Id id, const Place& place) {
 
 void Emitter::load_each(Id id, const Place& place) {
   const Inst& inst = kernel_[id];
-  std::uint32_t scalars = inst.width;
-  const std::string of = type_name(inst.type, scalars);
+  const std::string of = type_name(inst.type, inst.width), type = type_name(inst.type, inst.width * lanes_);
   Texts parts;
   for (std::uint32_t k = 0; k < lanes_; ++k)
     parts.push_back(out_.def("load {}, ptr {}, align {}", of, moved(place.pointer, k * place.step),
                              alignment(inst, kernel_.arg(id, 0), 0)));
-  for (; parts.size() > 1; scalars *= 2) {
-    const std::string type = type_name(inst.type, scalars);
-    Texts pairs;
-    for (std::size_t k = 0; k < parts.size(); k += 2)
-      pairs.push_back(out_.def("shufflevector {} {}, {} {}, {} {}", type, parts[k], type, parts[k + 1],
-                               vector_of("i32", 2 * scalars), sequence(Type::i32, 0, 1, 2 * scalars)));
-    parts = pairs;
-  }
-  const std::string type = type_name(inst.type, scalars);
+  const std::string all = concatenated(inst.type, parts, inst.width);
   for (std::uint32_t k = 0; k < inst.width; ++k)
     put_part(id, k,
-             out_.def("shufflevector {} {}, {} poison, {} {}", type, parts[0], type, vector_of("i32", lanes_),
+             out_.def("shufflevector {} {}, {} poison, {} {}", type, all, type, vector_of("i32", lanes_),
                       sequence(Type::i32, k, inst.width, lanes_)),
              lanes_);
 }
@@ -271,7 +278,9 @@ void Emitter::load_apart(Id id, Place& place) {
 
 // ---- Stores
 
-void Emitter::store(Id id) {
+void Emitter::store(Id id) { apart_from_[id].empty() ? store_now(id) : store_unless_again(id); }
+
+void Emitter::store_now(Id id) {
   if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   Place at = place(id);
@@ -297,20 +306,11 @@ void Emitter::store_contiguous(Id id, const Place& place) {
   const Inst& inst = kernel_[id];
   Texts values;
   for (std::uint32_t k = 0; k < inst.width; ++k) values.push_back(vector(kernel_.arg(id, static_cast<int>(k) + 2)));
-  std::uint32_t scalars = lanes_;
-  while (values.size() > 1) {
-    if (values.size() == 3) values.emplace_back("poison");
-    const std::string type = type_name(inst.type, scalars);
-    Texts pairs;
-    for (std::size_t k = 0; k < values.size(); k += 2)
-      pairs.push_back(out_.def("shufflevector {} {}, {} {}, {} {}", type, values[k], type, values[k + 1],
-                               vector_of("i32", 2 * scalars), sequence(Type::i32, 0, 1, 2 * scalars)));
-    values = pairs;
-    scalars *= 2;
-  }
+  values.resize(std::bit_ceil(values.size()), "poison");
+  const std::uint32_t scalars = lanes_ * static_cast<std::uint32_t>(values.size());
   const std::uint32_t all = lanes_ * inst.width, align = alignment(inst, kernel_.arg(id, 0), 0);
   const std::string of = type_name(inst.type, all);
-  std::string written = values[0];
+  std::string written = concatenated(inst.type, values, lanes_);
   if (inst.width > 1) {
     const std::string type = type_name(inst.type, scalars);
     Texts from;

@@ -1,12 +1,13 @@
-// Accesses to parts of elements of a few scalars that lie one after another, as structs, matrices and vectors do: whole
-// vectors are read or written, and shuffles take them apart or put them together. Gathers and scatters would go through
-// the same cache lines once for each scalar. For elements of S scalars, x of which is wanted:
-//   %a = load <8 x float>, ptr %p                   S vectors; llvm.masked.load where lanes rest, and at the end
+// Accesses to parts of elements of several scalars that lie one after another, as structs, matrices and vectors do:
+// whole vectors are read or written, and shuffles take them apart or put them together. Gathers and scatters would go
+// through the same cache lines once for each scalar.
+// Accesses to parts of one element that follow each other are made together: loads by the first of them, stores by the
+// last. What lies between the parts is read but never written, because other threads may write it.
+// Four scalars at a time are in quads.cpp; this is the form for fewer, with S vectors for elements of S scalars:
+//   %a = load <8 x float>, ptr %p                   llvm.masked.load where lanes rest, and at the end
 //   %b = load <8 x float>, ptr %p + 32
 //   %x = shufflevector <8 x float> %a, <8 x float> %b, <8 x i32> <i32 0, i32 S, ..>
 //   %x = shufflevector <8 x float> %x, <8 x float> %c, ..       once for each further vector
-// Accesses to parts of one element that follow each other are made together: loads by the first of them, stores by the
-// last. What lies between the parts is read but never written, because other threads may write it.
 #include <algorithm>
 
 #include "emitter.h"
@@ -18,9 +19,8 @@ using ir::Inst;
 using ir::Op;
 
 namespace {
-/// The most scalars of an element: shuffles are as many as its square, and gathers have fewer beyond.
+/// The most scalars of an element that is no quads: shuffles are as many as its square, and gathers have fewer beyond.
 constexpr std::uint32_t kMostScalars = 12;
-constexpr std::uint32_t kScalarBytes = 4;
 }  // namespace
 
 // ---- Which accesses are made together
@@ -33,7 +33,7 @@ std::uint32_t Emitter::record_stride(Id id) const {
   const ir::Shape address = ir::address_shape(kernel_, shapes_, id);
   if (address.kind != ir::Shape::Kind::affine || address.step <= 0 || address.step % kScalarBytes != 0) return 0;
   const std::int64_t stride = address.step / kScalarBytes;
-  const bool fits = stride > inst.width && stride <= kMostScalars &&
+  const bool fits = (stride > inst.width || stride >= kQuad) && stride <= kFarthest &&
                     inst.offset + inst.width * kScalarBytes <= std::max(inst.stride, kScalarBytes);
   return fits && inst.offset % kScalarBytes == 0 ? static_cast<std::uint32_t>(stride) : 0;
 }
@@ -109,16 +109,16 @@ void Emitter::plan_records() {
 
 /// Vectors that hold an element's part in all lanes.
 std::uint32_t Emitter::vectors_of(const Record& record) const {
-  const std::uint32_t scalars = (lanes_ - 1) * record.stride + record.end - record.begin;
+  const std::uint32_t scalars = (lanes_ - 1) * record.stride + record.width();
   return (scalars + lanes_ - 1) / lanes_;
 }
 
-/// The mask of vector `number`: of the scalars that `is_part` has by their place in the element, in lanes that run.
-/// Empty for all.
-std::string Emitter::record_mask(const Record& record, std::uint32_t number, const std::vector<char>& is_part) {
+/// The mask of the vector at scalar `first`: of the scalars that `is_part` has by their place in the element, in lanes
+/// that run. Empty for all.
+std::string Emitter::record_mask(const Record& record, std::uint32_t first, const std::vector<char>& is_part) {
   Texts bits, from;
   bool all = true;
-  for (std::uint32_t k = number * lanes_; k < (number + 1) * lanes_; ++k) {
+  for (std::uint32_t k = first; k < first + lanes_; ++k) {
     const bool within = k / record.stride < lanes_ && is_part[k % record.stride];
     bits.push_back(within ? "true" : "false");
     from.push_back(std::to_string(std::min(k / record.stride, lanes_ - 1)));
@@ -156,96 +156,137 @@ std::string Emitter::assembled(ir::Type type, const Texts& sources, const std::v
     shuffled = true;
   }
   if (shuffled) return made;
+  if (made.empty()) return "poison";
   Texts from;
   for (const FromLane& lane : lanes) from.push_back(std::to_string(lane.lane));
   return out_.def("shufflevector {} {}, {} poison, {} {}", of, made, of, vector_of("i32", lanes_),
                   lanes_of("i32", from));
 }
 
-// ---- The code
-
-bool Emitter::is_whole(const Record& record) const {
-  return mask_.empty() && record.end - record.begin == record.stride;
+std::string Emitter::read_lanes(ir::Type type, const std::string& pointer, const std::string& mask) {
+  const std::string of = type_name(type, lanes_), bits = type_name(ir::Type::b1, lanes_);
+  if (mask.empty()) return out_.def("load {}, ptr {}, align {}", of, pointer, kScalarBytes);
+  const std::string name = fmt::format("@llvm.masked.load.{}.p0", type_suffix(type, lanes_));
+  out_.declare(name, fmt::format("declare {} {}(ptr, i32, {}, {})", of, name, bits, of));
+  return out_.def("call {} {}(ptr {}, i32 {}, {} {}, {} zeroinitializer)", of, name, pointer, kScalarBytes, bits, mask,
+                  of);
 }
 
-void Emitter::load_record(const Record& record) {
-  const Id first = record.members[0];
-  const Inst& inst = kernel_[first];
-  const std::string of = type_name(inst.type, lanes_), bits = type_name(ir::Type::b1, lanes_);
-  const std::string from = moved(address_place(first).pointer, std::int64_t{record.begin} * kScalarBytes - inst.offset);
+void Emitter::write_lanes(ir::Type type, const std::string& value, const std::string& pointer,
+                          const std::string& mask) {
+  const std::string of = type_name(type, lanes_), bits = type_name(ir::Type::b1, lanes_);
+  if (mask.empty()) return out_.line("store {} {}, ptr {}, align {}", of, value, pointer, kScalarBytes);
+  const std::string name = fmt::format("@llvm.masked.store.{}.p0", type_suffix(type, lanes_));
+  out_.declare(name, fmt::format("declare void {}({}, ptr, i32, {})", name, of, bits));
+  out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, value, pointer, kScalarBytes, bits, mask);
+}
+
+// ---- The code
+
+/// Calls f(member, its scalar, the scalar's place) for all scalars of a record.
+template <class F>
+void Emitter::for_parts(const Record& record, F f) const {
+  for (Id member : record.members)
+    for (std::uint32_t k = 0; k < kernel_[member].width; ++k)
+      f(member, k, static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes) + k - record.begin);
+}
+
+Emitter::RecordForm Emitter::form_of(const Record& record) const {
+  std::vector<char> is_part(record.stride, 0);
+  for_parts(record, [&](Id, std::uint32_t, std::uint32_t place) { is_part[place] = 1; });
+  const RecordForm quads = quads_of(record, is_part);
+  if (quads != RecordForm::apart) return quads;
+  // Without such instructions, masked accesses go lane by lane whatever their form.
+  const bool whole = mask_.empty() && record.width() == record.stride;
+  const bool fits = record.stride <= kMostScalars && (target_.masked_memory || whole);
+  return fits ? RecordForm::vectors : RecordForm::apart;
+}
+
+Emitter::Texts Emitter::load_vectors(const Record& record, const std::vector<char>& wanted, const std::string& from) {
+  const ir::Type type = kernel_[record.members[0]].type;
   std::vector<char> read(record.stride, 1);
   Texts sources;
   for (std::uint32_t number = 0; number < vectors_of(record); ++number) {
-    const std::string pointer = moved(from, std::int64_t{number} * lanes_ * kScalarBytes);
     // What follows a lane's part may lie beyond the end of memory if no lane follows: in the last vector, and after the
     // last lane that runs. Everywhere else whole vectors are read.
     const bool last = number + 1 == vectors_of(record);
     if (last || !mask_.empty())
-      for (std::uint32_t k = record.end - record.begin; k < record.stride; ++k) read[k] = 0;
-    const std::string mask = record_mask(record, number, read);
-    if (mask.empty()) {
-      sources.push_back(out_.def("load {}, ptr {}, align {}", of, pointer, kScalarBytes));
-      continue;
-    }
-    const std::string name = fmt::format("@llvm.masked.load.{}.p0", type_suffix(inst.type, lanes_));
-    out_.declare(name, fmt::format("declare {} {}(ptr, i32, {}, {})", of, name, bits, of));
-    sources.push_back(out_.def("call {} {}(ptr {}, i32 {}, {} {}, {} zeroinitializer)", of, name, pointer, kScalarBytes,
-                               bits, mask, of));
+      for (std::uint32_t k = record.width(); k < record.stride; ++k) read[k] = 0;
+    sources.push_back(read_lanes(type, moved(from, std::int64_t{number} * lanes_ * kScalarBytes),
+                                 record_mask(record, number * lanes_, read)));
   }
-  for (Id member : record.members)
-    for (std::uint32_t k = 0; k < kernel_[member].width; ++k) {
-      const std::uint32_t part = static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes) + k - record.begin;
-      std::vector<FromLane> lanes;
-      for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
-        const std::uint32_t scalar = lane * record.stride + part;
-        lanes.push_back({scalar / lanes_, scalar % lanes_});
-      }
-      put_part(member, k, assembled(inst.type, sources, lanes), lanes_);
+  Texts values(record.stride);
+  for (std::uint32_t place = 0; place < record.width(); ++place) {
+    if (!wanted[place]) continue;
+    std::vector<FromLane> lanes;
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      const std::uint32_t scalar = lane * record.stride + place;
+      lanes.push_back({scalar / lanes_, scalar % lanes_});
     }
+    values[place] = assembled(type, sources, lanes);
+  }
+  return values;
 }
 
-void Emitter::store_record(const Record& record) {
-  const Id first = record.members[0];
-  const Inst& inst = kernel_[first];
-  const std::string of = type_name(inst.type, lanes_), bits = type_name(ir::Type::b1, lanes_);
-  const std::string to = moved(address_place(first).pointer, std::int64_t{record.begin} * kScalarBytes - inst.offset);
-  Texts sources(record.stride);
-  std::vector<char> written(record.stride, 0);
-  for (Id member : record.members)
-    for (std::uint32_t k = 0; k < kernel_[member].width; ++k) {
-      const std::uint32_t part = static_cast<std::uint32_t>(kernel_[member].offset / kScalarBytes) + k - record.begin;
-      sources[part] = vector(kernel_.arg(member, static_cast<int>(k) + 2));
-      written[part] = 1;
-    }
+void Emitter::store_vectors(const Record& record, const Texts& values, const std::string& to) {
+  const ir::Type type = kernel_[record.members[0]].type;
+  std::vector<char> written;
+  for (const std::string& value : values) written.push_back(!value.empty());
   for (std::uint32_t number = 0; number < vectors_of(record); ++number) {
-    std::vector<FromLane> lanes;
-    for (std::uint32_t k = number * lanes_; k < (number + 1) * lanes_; ++k) {
-      const bool is_part = k / record.stride < lanes_ && written[k % record.stride];
-      lanes.push_back(is_part ? FromLane{k % record.stride, k / record.stride} : FromLane{});
+    std::vector<FromLane> lanes(lanes_);
+    bool has_part = false;
+    for (std::uint32_t k = 0; k < lanes_; ++k) {
+      const std::uint32_t scalar = number * lanes_ + k;
+      if (scalar / record.stride >= lanes_ || !written[scalar % record.stride]) continue;
+      lanes[k] = {scalar % record.stride, scalar / record.stride};
+      has_part = true;
     }
-    const auto is_nothing = [](const FromLane& lane) { return lane.source == FromLane::kNothing; };
-    if (std::ranges::all_of(lanes, is_nothing)) continue;
-    const std::string value = assembled(inst.type, sources, lanes), mask = record_mask(record, number, written),
-                      pointer = moved(to, std::int64_t{number} * lanes_ * kScalarBytes);
-    if (mask.empty()) {
-      out_.line("store {} {}, ptr {}, align {}", of, value, pointer, kScalarBytes);
-      continue;
-    }
-    const std::string name = fmt::format("@llvm.masked.store.{}.p0", type_suffix(inst.type, lanes_));
-    out_.declare(name, fmt::format("declare void {}({}, ptr, i32, {})", name, of, bits));
-    out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, value, pointer, kScalarBytes, bits, mask);
+    if (!has_part) continue;
+    const std::string value = assembled(type, values, lanes);
+    write_lanes(type, value, moved(to, std::int64_t{number} * lanes_ * kScalarBytes),
+                record_mask(record, number * lanes_, written));
   }
+}
+
+void Emitter::load_record(const Record& record, RecordForm form) {
+  std::vector<char> wanted(record.stride, 0);
+  for_parts(record, [&](Id, std::uint32_t, std::uint32_t place) { wanted[place] = 1; });
+  const std::string from = record_pointer(record);
+  const Texts values = form == RecordForm::vectors  ? load_vectors(record, wanted, from)
+                       : form == RecordForm::pieces ? load_pieces(record, wanted, from)
+                                                    : load_groups(record, wanted, from);
+  for_parts(record,
+            [&](Id member, std::uint32_t k, std::uint32_t place) { put_part(member, k, values[place], lanes_); });
+}
+
+void Emitter::store_record(const Record& record, RecordForm form) {
+  const std::string to = record_pointer(record);
+  Texts values(record.stride);
+  for_parts(record, [&](Id member, std::uint32_t k, std::uint32_t place) {
+    values[place] = vector(kernel_.arg(member, static_cast<int>(k) + 2));
+  });
+  switch (form) {
+    case RecordForm::vectors: return store_vectors(record, values, to);
+    case RecordForm::pieces: return store_pieces(record, values, to);
+    default: return store_groups(record, values, to);
+  }
+}
+
+/// The address of lane 0's first part.
+std::string Emitter::record_pointer(const Record& record) {
+  const Id first = record.members[0];
+  return moved(address_place(first).pointer, std::int64_t{record.begin} * kScalarBytes - kernel_[first].offset);
 }
 
 bool Emitter::access_record(Id id) {
   if (record_of_[id] == kNoRecord) return false;
   const Record& record = records_[record_of_[id]];
-  // Without such instructions, masked accesses go lane by lane whatever their form.
-  if (!target_.masked_memory && !is_whole(record)) return false;
+  const RecordForm form = form_of(record);
+  if (form == RecordForm::apart) return false;
   if (kernel_[id].op == Op::load) {
-    if (id == record.members.front()) load_record(record);
+    if (id == record.members.front()) load_record(record, form);
   } else if (id == record.members.back()) {
-    store_record(record);
+    store_record(record, form);
   }
   return true;
 }

@@ -4,12 +4,8 @@
 #include <span>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
-
 #include "../device_test.h"
+#include "../guarded_memory.h"
 
 namespace weft {
 namespace {
@@ -124,23 +120,6 @@ TEST_P(ElementParts, the_first_and_the_last_scalar_of_an_array_are_its_ends) {
 }
 
 #ifdef __linux__
-/// Memory that ends where the process may not read.
-class LastPage {
- public:
-  LastPage() : page_(std::size_t(sysconf(_SC_PAGESIZE))) {
-    memory_ =
-        static_cast<std::byte*>(mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(memory_ + page_, page_, PROT_NONE);
-  }
-  ~LastPage() { munmap(memory_, 2 * page_); }
-  LastPage(const LastPage&) = delete;
-  std::span<float> last(std::size_t floats) { return {reinterpret_cast<float*>(memory_ + page_ - 4 * floats), floats}; }
-
- private:
-  std::size_t page_;
-  std::byte* memory_;
-};
-
 TEST_P(ElementParts, nothing_is_read_or_written_beyond_the_end_of_memory) {
   if (GetParam() != "native") GTEST_SKIP() << "other devices may read the whole page";
   const auto k = kernel("ends", [](Arr<float> x, Arr<const int> chosen, Arr<float> sum) {
@@ -150,9 +129,9 @@ TEST_P(ElementParts, nothing_is_read_or_written_beyond_the_end_of_memory) {
       x[3 * i + 1] = -1.f;
     }
   });
-  LastPage page;
+  const test::GuardedMemory page(4096);
   for (const int n : kSizes) {
-    const std::span<float> memory = page.last(std::size_t(3 * n - 1));
+    const std::span<float> memory = page.last<float>(std::size_t(3 * n - 1));
     std::iota(memory.begin(), memory.end(), 1.f);
     std::vector<int> chosen;
     for (int i = 0; i < n; ++i) chosen.push_back(i % 3 != 1);

@@ -70,6 +70,33 @@ TEST(LlvmEmit, PartsOfElementsAreWholeVectors) {
   EXPECT_TRUE(has(large, "scatter")) << large.text;
 }
 
+TEST(LlvmEmit, ElementsOfFourScalarsAreTransposed) {
+  const auto k = kernel("scale", [](Arr<const mat44> m, Arr<vec4> x) { x[tid()] = m[tid()] * x[tid()]; });
+  const llvm::Code pieces = code_of(k);
+  EXPECT_EQ(count(pieces, "load <4 x float>"), 8 * 5) << pieces.text;
+  EXPECT_EQ(count(pieces, "store <4 x float>"), 8) << pieces.text;
+  llvm::Target target = lanes(16);
+  target.mask_registers = true;
+  const llvm::Code groups = llvm::emit(kernel("scale", [](Arr<vec4> x) { x[tid()] *= 2.0f; }).trace(), target);
+  EXPECT_EQ(count(groups, " = load <16 x float>"), 4) << groups.text;
+  EXPECT_EQ(count(groups, "@llvm.masked.load.v16f32.p0(ptr %"), 4) << "at the end: " << groups.text;
+  EXPECT_FALSE(has(groups, "<4 x float>")) << groups.text;
+}
+
+TEST(LlvmEmit, ElementsAreKeptWhileAnotherArrayIsWritten) {
+  const auto k = [](bool writes) {
+    return code_of(kernel("turns", [writes](Arr<vec3> a, Arr<vec3> b) {
+      Int i = tid();
+      a[i] += vec3(1, 2, 3);
+      if (writes) b[i] = a[i] * 2.0f;
+      a[i] *= 3.0f;
+    }));
+  };
+  EXPECT_TRUE(has(k(true), "icmp ugt i64")) << k(true).text;
+  EXPECT_TRUE(has(k(true), "phi <8 x float>")) << k(true).text;
+  EXPECT_FALSE(has(k(false), "icmp ugt i64")) << "nothing is between: " << k(false).text;
+}
+
 TEST(LlvmEmit, WhatIsAnywhereIsGathered) {
   const llvm::Code code = code_of(kernel("pick", [](Arr<const int> from, Arr<const float> x, Arr<float> y) {
     Int i = tid();
