@@ -154,3 +154,9 @@ if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||
     echo "weft: going on without Embree: rays and trees are not compared with its own" >&2
 fi
+
+# Optional: with it, tests run the native device's code for AArch64.
+if [[ -z "$(installed_version qemu-user-static)" ]] && apt-cache show qemu-user-static >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends qemu-user-static ||
+    echo "weft: going on without QEMU: code for AArch64 is not run" >&2
+fi
