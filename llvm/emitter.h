@@ -1,6 +1,6 @@
 // The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
-// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, atomics.cpp, group.cpp (arrays of the kernel,
-// subgroups) and pieces.cpp (barriers).
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, blocks.cpp, records.cpp, atomics.cpp, group.cpp (arrays of
+// the kernel, subgroups) and pieces.cpp (barriers).
 #pragma once
 #include <array>
 #include <functional>
@@ -186,6 +186,7 @@ class Emitter {
   void load_contiguous(Id id, const Place& place);
   void load_each(Id id, const Place& place);
   void load_apart(Id id, Place& place);
+  std::string concatenated(Type type, Texts parts, std::uint32_t scalars);
   void put_part(Id id, std::uint32_t k, const std::string& value, std::uint32_t lanes);
   void store(Id id);
   void store_same(Id id, const Place& place);
@@ -194,6 +195,13 @@ class Emitter {
   bool is_contiguous(const Inst& inst, Id base, const Place& place) const;
   std::string repeated_mask(std::uint32_t times);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
+
+  // ---- Loads of 16 bytes a lane: blocks.cpp
+
+  bool is_block(Id id) const;
+  void load_blocks(Id id);
+  std::string interleaved(Type type, const std::string& a, const std::string& b, std::uint32_t block,
+                          std::uint32_t half);
 
   // ---- Parts of elements of several scalars: records.cpp
 

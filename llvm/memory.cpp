@@ -6,6 +6,7 @@
 //   %x = load <24 x float>, ptr %p, align 4                      or llvm.masked.load
 //   %x1 = shufflevector <24 x float> %x, <24 x float> poison, <8 x i32> <i32 1, i32 4, ..>
 // a vector for each lane, which are then put together: wide elements at a constant distance, all lanes active
+// a vector of 16 bytes for each lane, wherever it lies, see blocks.cpp
 // apart: a gather or scatter for each of the `width` scalars
 //   %x = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> %p, i32 4, <8 x i1> %mask, <8 x float>
 //   zeroinitializer)
@@ -186,6 +187,7 @@ void Emitter::load(Id id) {
   const bool own = kernel_[base].op == Op::kernel_array;
   const bool even = inst.width == 2 || inst.width == 4;
   if (at.kind == Place::Kind::strided && mask_.empty() && even && !own) return load_each(id, at);
+  if (at.kind == Place::Kind::apart && is_block(id)) return load_blocks(id);
   load_apart(id, at);
 }
 
@@ -221,26 +223,31 @@ void Emitter::load_contiguous(Id id, const Place& place) {
              lanes_);
 }
 
-void Emitter::load_each(Id id, const Place& place) {
-  const Inst& inst = kernel_[id];
-  std::uint32_t scalars = inst.width;
-  const std::string of = type_name(inst.type, scalars);
-  Texts parts;
-  for (std::uint32_t k = 0; k < lanes_; ++k)
-    parts.push_back(out_.def("load {}, ptr {}, align {}", of, moved(place.pointer, k * place.step),
-                             alignment(inst, kernel_.arg(id, 0), 0)));
+/// One vector of all parts, which are vectors of `scalars`; their number is a power of two.
+std::string Emitter::concatenated(Type t, Texts parts, std::uint32_t scalars) {
   for (; parts.size() > 1; scalars *= 2) {
-    const std::string type = type_name(inst.type, scalars);
+    const std::string type = type_name(t, scalars);
     Texts pairs;
     for (std::size_t k = 0; k < parts.size(); k += 2)
       pairs.push_back(out_.def("shufflevector {} {}, {} {}, {} {}", type, parts[k], type, parts[k + 1],
                                vector_of("i32", 2 * scalars), sequence(Type::i32, 0, 1, 2 * scalars)));
     parts = pairs;
   }
-  const std::string type = type_name(inst.type, scalars);
+  return parts[0];
+}
+
+void Emitter::load_each(Id id, const Place& place) {
+  const Inst& inst = kernel_[id];
+  const std::string of = type_name(inst.type, inst.width);
+  Texts parts;
+  for (std::uint32_t k = 0; k < lanes_; ++k)
+    parts.push_back(out_.def("load {}, ptr {}, align {}", of, moved(place.pointer, k * place.step),
+                             alignment(inst, kernel_.arg(id, 0), 0)));
+  const std::string all = concatenated(inst.type, parts, inst.width);
+  const std::string type = type_name(inst.type, inst.width * lanes_);
   for (std::uint32_t k = 0; k < inst.width; ++k)
     put_part(id, k,
-             out_.def("shufflevector {} {}, {} poison, {} {}", type, parts[0], type, vector_of("i32", lanes_),
+             out_.def("shufflevector {} {}, {} poison, {} {}", type, all, type, vector_of("i32", lanes_),
                       sequence(Type::i32, k, inst.width, lanes_)),
              lanes_);
 }
