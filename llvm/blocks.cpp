@@ -42,9 +42,12 @@ bool Emitter::is_block(Id id) const {
          inst.stride % kBlockBytes == 0;
 }
 
+// Integers of 64 bits are taken as two words each: mostly they are, as the program's next step.
 void Emitter::load_blocks(Id id) {
   const Inst& inst = kernel_[id];
-  const std::uint32_t width = inst.width;
+  const bool in_words = ir::is_int(inst.type) && ir::bits(inst.type) == 64;
+  const Type part = in_words ? Type::u32 : inst.type;
+  const std::uint32_t width = kBlockBytes / static_cast<std::uint32_t>(ir::bytes(part));
   const Id base = kernel_.arg(id, 0);
   std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
   steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
@@ -54,22 +57,31 @@ void Emitter::load_blocks(Id id) {
   for (std::uint32_t k = 0; k < lanes_; ++k) {
     const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
     const std::string at = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset);
-    blocks.push_back(out_.def("load {}, ptr {}, align {}", type_name(inst.type, width), at, alignment(inst, base, 0)));
+    blocks.push_back(out_.def("load {}, ptr {}, align {}", type_name(part, width), at, alignment(inst, base, 0)));
   }
   Texts rows;  // row r: the blocks of lanes r, r + width, ..
   for (std::uint32_t r = 0; r < width; ++r) {
     Texts row;
     for (std::uint32_t k = r; k < lanes_; k += width) row.push_back(blocks[k]);
-    rows.push_back(concatenated(inst.type, row, width));
+    rows.push_back(concatenated(part, row, width));
   }
   for (std::uint32_t by = width / 2; by > 0; by /= 2) {
     Texts turned(width);
     for (std::uint32_t r = 0; r < width / 2; ++r)
       for (std::uint32_t half = 0; half < 2; ++half)
-        turned[2 * r + half] = interleaved(inst.type, rows[r], rows[r + width / 2], width, half);
+        turned[2 * r + half] = interleaved(part, rows[r], rows[r + width / 2], width, half);
     rows = turned;
   }
-  for (std::uint32_t k = 0; k < width; ++k) put_part(id, k, rows[k], lanes_);
+  for (std::uint32_t k = 0; k < inst.width; ++k) {
+    if (!in_words) {
+      put_part(id, k, rows[k], lanes_);
+      continue;
+    }
+    const std::string low = cast("zext", part, inst.type, rows[2 * k], lanes_);
+    const std::string high = cast("zext", part, inst.type, rows[2 * k + 1], lanes_);
+    const std::string moved_high = binary("shl", inst.type, high, literal(inst.type, 32, lanes_), lanes_);
+    put_part(id, k, binary("or", inst.type, low, moved_high, lanes_), lanes_);
+  }
 }
 
 }  // namespace weft::llvm
