@@ -196,7 +196,7 @@ class Emitter {
   std::string repeated_mask(std::uint32_t times);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
 
-  // ---- Loads of 16 bytes a lane: blocks.cpp
+  // ---- Loads of several words a lane: blocks.cpp
 
   bool is_block(Id id) const;
   void load_blocks(Id id);

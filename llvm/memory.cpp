@@ -6,7 +6,7 @@
 //   %x = load <24 x float>, ptr %p, align 4                      or llvm.masked.load
 //   %x1 = shufflevector <24 x float> %x, <24 x float> poison, <8 x i32> <i32 1, i32 4, ..>
 // a vector for each lane, which are then put together: wide elements at a constant distance, all lanes active
-// a vector of 16 bytes for each lane, wherever it lies, see blocks.cpp
+// a vector of a few words for each lane, wherever it lies: see blocks.cpp
 // apart: a gather or scatter for each of the `width` scalars
 //   %x = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> %p, i32 4, <8 x i1> %mask, <8 x float>
 //   zeroinitializer)

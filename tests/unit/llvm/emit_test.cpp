@@ -76,13 +76,15 @@ TEST(LlvmEmit, WhatIsAnywhereIsGathered) {
   EXPECT_TRUE(has(code, "call void @llvm.masked.scatter.v8f32.v8p0")) << code.text;
 }
 
-TEST(LlvmEmit, SixteenBytesOfALaneAreOneLoad) {
-  const llvm::Code code = code_of(kernel("pick", [](Arr<const int> from, Arr<const vec4> x, Arr<float> y) {
+TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneLoad) {
+  const auto pick = [](Arr<const int> from, Arr<const vec4> x, Arr<const vec3> y, Arr<float> z) {
     Int i = tid();
     Vec4 v = x[from[i]];
-    y[i] = v.x + v.w;
-  }));
+    z[i] = v.x + v.w + Vec3(y[from[i]]).z;
+  };
+  const llvm::Code code = code_of(kernel("pick", pick));
   EXPECT_EQ(count(code, "load <4 x float>"), 2 * 8) << "full vectors and the last one: " << code.text;
+  EXPECT_EQ(count(code, "load <3 x float>"), 2 * 8) << code.text;
   EXPECT_FALSE(has(code, "gather")) << code.text;
 }
 
