@@ -1,6 +1,6 @@
 // The state of one translation, shared by emit.cpp (the function as a whole), launch.cpp (which threads it runs),
-// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, records.cpp, quads.cpp, again.cpp, atomics.cpp, group.cpp
-// (arrays of the kernel, subgroups) and pieces.cpp (barriers).
+// values.cpp, control.cpp, ops.cpp, convert.cpp, memory.cpp, blocks.cpp, records.cpp, quads.cpp, again.cpp,
+// atomics.cpp, group.cpp (arrays of the kernel, subgroups) and pieces.cpp (barriers).
 #pragma once
 #include <array>
 #include <functional>
@@ -204,6 +204,12 @@ class Emitter {
   std::string concatenated(Type type, Texts parts, std::uint32_t lanes);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
 
+  // ---- Loads of several words a lane: blocks.cpp
+
+  bool is_block(Id id) const;
+  void load_blocks(Id id);
+  Texts from_pairs(Type part, const Texts& rows);
+
   // ---- Parts of elements of several scalars: records.cpp
 
   /// Accesses that are made together, to parts of one element for each lane. The element has `stride` scalars; the
@@ -254,6 +260,7 @@ class Emitter {
   struct QuadLayout;
   RecordForm quads_of(const Record& record, const std::vector<char>& is_part) const;
   Texts from_quad(const QuadLayout& layout, Type type, const Texts& vectors);
+  Texts from_pieces(Type type, const Texts& vectors);
   Texts to_quad(const QuadLayout& layout, Type type, Operands values);
   Texts load_pieces(const Record& record, const std::vector<char>& wanted, const std::string& from);
   std::vector<Texts> read_groups(const Record& record, const std::string& from, std::uint32_t begin, std::uint32_t end);

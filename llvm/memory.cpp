@@ -6,6 +6,7 @@
 //   %x = load <24 x float>, ptr %p, align 4                      or llvm.masked.load
 //   %x1 = shufflevector <24 x float> %x, <24 x float> poison, <8 x i32> <i32 1, i32 4, ..>
 // a vector for each lane, which are then put together: wide elements at a constant distance, all lanes active
+// a vector of a few words for each lane, wherever it lies: see blocks.cpp
 // apart: a gather or scatter for each of the `width` scalars
 //   %x = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> %p, i32 4, <8 x i1> %mask, <8 x float>
 //   zeroinitializer)
@@ -202,6 +203,7 @@ void Emitter::load_now(Id id) {
   const bool own = kernel_[base].op == Op::kernel_array;
   const bool even = inst.width == 2 || inst.width == 4;
   if (at.kind == Place::Kind::strided && mask_.empty() && even && !own) return load_each(id, at);
+  if (at.kind == Place::Kind::apart && is_block(id)) return load_blocks(id);
   load_apart(id, at);
 }
 

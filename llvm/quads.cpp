@@ -101,6 +101,11 @@ Emitter::Texts Emitter::from_quad(const QuadLayout& layout, Type type, const Tex
   return values;
 }
 
+/// The same of quads that were loaded each by itself: vector v has those of lanes v, v + 4, ..
+Emitter::Texts Emitter::from_pieces(Type type, const Texts& vectors) {
+  return from_quad({QuadLayout::Kind::pieces, lanes_}, type, vectors);
+}
+
 /// The four vectors of a quad's values; an empty one leaves its scalars open.
 Emitter::Texts Emitter::to_quad(const QuadLayout& layout, Type type, Operands values) {
   Texts vectors;

@@ -106,6 +106,18 @@ TEST(LlvmEmit, WhatIsAnywhereIsGathered) {
   EXPECT_TRUE(has(code, "call void @llvm.masked.scatter.v8f32.v8p0")) << code.text;
 }
 
+TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneLoad) {
+  const auto pick = [](Arr<const int> from, Arr<const vec4> x, Arr<const vec3> y, Arr<float> z) {
+    Int i = tid();
+    Vec4 v = x[from[i]];
+    z[i] = v.x + v.w + Vec3(y[from[i]]).z;
+  };
+  const llvm::Code code = code_of(kernel("pick", pick));
+  EXPECT_EQ(count(code, "load <4 x float>"), 2 * 8) << "full vectors and the last one: " << code.text;
+  EXPECT_EQ(count(code, "load <3 x float>"), 2 * 8) << code.text;
+  EXPECT_FALSE(has(code, "gather")) << code.text;
+}
+
 TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
   const llvm::Code code = code_of(kernel("fill", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[5]; }));
   EXPECT_TRUE(has(code, "load float, ptr")) << code.text;

@@ -261,6 +261,48 @@ TEST_P(LlvmRun, GathersScattersAndNarrowElements) {
   });
 }
 
+TEST_P(LlvmRun, BlocksOfWordsFromAnywhere) {
+  const auto k = kernel("blocks", [](Arr<const int> from, Arr<const vec4> a, Arr<const vec<2, double>> b,
+                                     Arr<const mat44> c, Arr<const vec<2, std::int64_t>> d, Arr<const vec3> e,
+                                     Arr<const vec2> f, Arr<vec4> x, Arr<double> y) {
+    Int i = tid();
+    x[i] = a[from[i]];
+    // Lanes that rest have numbers of elements that are not there.
+    Int far = select(from[i] % 3 == 0, from[i], 1 << 30);
+    If (far < 300) {
+      x[i] += a[far] * 2.0f;
+      x[i] += Vec4(e[far].x, e[far].y, e[far].z, f[far].x + f[far].y);
+      y[i] = b[far].x - b[far].y * 3.0 + Double(d[far].x * 3 - d[far].y);
+    }
+    While (far < 300) {
+      const Mat44 m = c[far % 7];
+      x[i] += m * Vec4(1, 2, 3, Float(far));
+      far += 100;
+    }
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> from(300);
+    std::vector<vec4> a(300);
+    std::vector<vec<2, double>> b(300);
+    std::vector<mat44> c(7);
+    std::vector<vec<2, std::int64_t>> d(300);
+    std::vector<vec3> e(300);
+    std::vector<vec2> f(300);
+    for (int i = 0; i < 300; ++i) {
+      const auto at = std::size_t(i);
+      const float g = float(i);
+      from[at] = i * 7 % 300, a[at] = {g, g + 0.25f, g + 0.5f, g + 0.75f}, b[at] = {double(i), double(i) / 3};
+      e[at] = {g, g / 3, g / 7}, f[at] = {g / 9, -g};
+      d[at] = {std::int64_t(i) << (i % 40), -std::int64_t(i) << 33};
+      for (int r = 0; r < 4; ++r) c[at % 7](r, i % 4) = g + float(r) / 8;
+    }
+    return std::tuple(Array<int>(reference_, from), Array<vec4>(reference_, a), Array<vec<2, double>>(reference_, b),
+                      Array<mat44>(reference_, c), Array<vec<2, std::int64_t>>(reference_, d),
+                      Array<vec3>(reference_, e), Array<vec2>(reference_, f), zeros<vec4>(reference_, 300),
+                      zeros<double>(reference_, 300));
+  });
+}
+
 TEST_P(LlvmRun, PrivateArraysOfLanesThatPart) {
   const auto k = kernel("stacks", [](Arr<int> x) {
     Int i = tid(), top = 0, sum = 0;
