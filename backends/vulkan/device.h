@@ -17,6 +17,7 @@
 #include "../backend.h"
 #include "../disk_cache.h"
 #include "commands/chains.h"
+#include "commands/kept.h"
 #include "commands/timestamps.h"
 #include "device_object.h"
 #include "handles.h"
@@ -100,6 +101,7 @@ class VulkanDevice final : public Device {
   SemaphorePool& semaphores() { return semaphores_; }
   QueueClock& clock() { return clock_; }
   Chains& chains() { return chains_; }
+  KeptPool& kept_pool() { return kept_pool_; }
   /// Streams of all threads share the queue, on adopted devices with all its other users.
   Submitter& submitter() { return submitter_; }
   std::uint32_t queue_family() const { return adapter_.queue_family; }
@@ -178,6 +180,7 @@ class VulkanDevice final : public Device {
   SemaphorePool semaphores_{*this};
   QueueClock clock_;
   Chains chains_{*this};
+  KeptPool kept_pool_;
   Submitter submitter_{*this};
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0};
 };

@@ -22,7 +22,7 @@ void Commands::begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) 
 }
 
 void Commands::enter(VkCommandBuffer commands) {
-  if (!kept_.has_room()) kept_ = device_.submitter().room();
+  if (!kept_.has_room()) kept_ = device_.kept_pool().take();
   kept_.clear();  // also operations of a command buffer that was abandoned
   commands_ = commands;
   used_ = 0;
@@ -40,7 +40,7 @@ void Commands::enter(VkCommandBuffer commands) {
 
 VkResult Commands::Rest::finish(VulkanDevice& device) {
   kept.write(device, commands);
-  device.submitter().give_room(std::move(kept));
+  device.kept_pool().give(std::move(kept));
   if (whom != For::queue) barrier_for_others(device, commands);
   return device.vk().vkEndCommandBuffer(std::exchange(commands, VK_NULL_HANDLE));
 }
@@ -59,7 +59,7 @@ VkResult Commands::end(For whom) {
 
 void Commands::leave() {
   barrier_for_others(device_, handle());
-  device_.submitter().give_room(std::move(kept_));
+  device_.kept_pool().give(std::move(kept_));
   commands_ = VK_NULL_HANDLE;
 }
 

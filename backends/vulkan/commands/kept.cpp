@@ -108,4 +108,24 @@ void Kept::write(VulkanDevice& device, VkCommandBuffer commands) {
   write(take_order());
 }
 
+Kept KeptPool::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Kept kept = std::move(free_.back());
+      free_.pop_back();
+      return kept;
+    }
+  }
+  Kept kept;
+  kept.make_room();
+  return kept;
+}
+
+void KeptPool::give(Kept&& kept) {
+  kept.clear();
+  std::lock_guard lock(mutex_);
+  if (free_.size() < kMost) free_.push_back(std::move(kept));
+}
+
 }  // namespace weft::backend::vulkan

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <variant>
 #include <vector>
@@ -17,7 +18,7 @@ class VulkanDevice;
 
 /// Operations with the barriers before them, to be written into their command buffer many at a time. The driver's code
 /// and weft's then do not take turns in a processor's caches, and another thread may write them. Not thread-safe. Cost:
-/// allocates nothing once there is room for a batch, some 50 KB: see Submitter::room().
+/// allocates nothing once there is room for a batch, some 50 KB: see KeptPool.
 class Kept {
  public:
   bool has_room() const { return operations_.capacity() != 0; }
@@ -86,6 +87,20 @@ class Kept {
   std::vector<std::byte> constants_;
   Ordered next_;
   VkPipeline bound_ = VK_NULL_HANDLE;  ///< the pipeline bound in the command buffer by what was written
+};
+
+/// Memory for operations, which all streams of a device reuse as soon as these are written. Thread-safe.
+class KeptPool {
+ public:
+  KeptPool() { free_.reserve(kMost); }
+  /// Memory for a batch.
+  Kept take();
+  void give(Kept&& kept);
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  std::mutex mutex_;
+  std::vector<Kept> free_;  // last in, first out: the last may still be in a processor's caches
 };
 
 }  // namespace weft::backend::vulkan

@@ -8,10 +8,6 @@
 
 namespace weft::backend::vulkan {
 
-namespace {
-constexpr std::size_t kMostRooms = 32;  // some 50 KB each
-}
-
 /// A caller's lock of the queue's mutex.
 class Submitter::Turn {
  public:
@@ -30,7 +26,6 @@ class Submitter::Turn {
 };
 
 void Submitter::open(VkQueue queue, bool with_thread, std::function<void()> lock, std::function<void()> unlock) {
-  rooms_.reserve(kMostRooms);
   queue_ = queue;
   lock_ = std::move(lock);
   unlock_ = std::move(unlock);
@@ -203,26 +198,6 @@ VkResult Submitter::submit_locked(const VkSubmitInfo& info) {
     }
   } owners_lock(*this);
   return device_.vk().vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
-}
-
-Kept Submitter::room() {
-  {
-    std::lock_guard lock(room_mutex_);
-    if (!rooms_.empty()) {
-      Kept room = std::move(rooms_.back());
-      rooms_.pop_back();
-      return room;
-    }
-  }
-  Kept room;
-  room.make_room();
-  return room;
-}
-
-void Submitter::give_room(Kept&& room) {
-  room.clear();
-  std::lock_guard lock(room_mutex_);
-  if (rooms_.size() < kMostRooms) rooms_.push_back(std::move(room));
 }
 
 }  // namespace weft::backend::vulkan

@@ -8,7 +8,6 @@
 #include <functional>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "../commands/commands.h"
 #include "semaphore_pool.h"
@@ -82,10 +81,6 @@ class Submitter {
   /// For tests: the queue answers the next submission with VK_ERROR_DEVICE_LOST.
   void lose_next() { lose_.store(true); }
 
-  /// Room for a batch's operations, which is reused as soon as they are written.
-  Kept room();
-  void give_room(Kept&& room);
-
  private:
   void work();
   bool make_next(std::uint64_t place);
@@ -111,9 +106,6 @@ class Submitter {
   bool sleeps_ = false, ends_ = false, held_ = false;
   std::condition_variable wake_;
   std::thread thread_;
-
-  std::mutex room_mutex_;
-  std::vector<Kept> rooms_;  // last in, first out: the last may still be in a processor's caches
 
   std::atomic<std::uint64_t> made_by_thread_{0};
   std::atomic<bool> lose_{false};
