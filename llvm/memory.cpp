@@ -1,4 +1,4 @@
-// Loads and stores in one of four ways, by where the lanes lie; others are in records.cpp and quads.cpp.
+// Loads and stores in one of five ways, by where the lanes lie; others are in records.cpp and quads.cpp.
 //
 // same: one scalar access. A store leaves the value of the last active lane, as if the threads ran in turn.
 //   %x = load float, ptr %p, align 4
