@@ -110,3 +110,23 @@ endmacro()
 set(WEFT_BENCH_DEPENDENCIES
   fmt::fmt CLI11::CLI11 benchmark::benchmark glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
   ${WEFT_LIBRARY_DEPENDENCIES})
+
+# The Python that the package is built for, and nanobind, which is a package of Python's. The folder build/venv, which
+# cmake/install_packages.sh makes, comes first; -DPython_EXECUTABLE names another one.
+macro(weft_find_python out_found)
+  set(${out_found} OFF)
+  if(NOT DEFINED Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/build/venv/bin/python")
+    set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/build/venv/bin/python")
+  endif()
+  find_package(Python 3.10 QUIET COMPONENTS Interpreter Development.Module)
+  if(Python_Development.Module_FOUND)
+    if(NOT nanobind_DIR)
+      execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE weft_nanobind
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+      find_package(nanobind CONFIG QUIET HINTS "${weft_nanobind}")
+    endif()
+    if(COMMAND nanobind_add_module OR nanobind_DIR)
+      set(${out_found} ON)
+    endif()
+  endif()
+endmacro()

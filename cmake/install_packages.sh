@@ -160,3 +160,21 @@ if [[ -z "$(installed_version qemu-user-static)" ]] && apt-cache show qemu-user-
   as_root apt-get install -q -y --no-install-recommends qemu-user-static ||
     echo "weft: going on without QEMU: code for AArch64 is not run" >&2
 fi
+
+# Optional: with it, the package for Python is built and tested. Its own packages stand in a folder of the build, because
+# Debian's Python takes none from pip.
+python_packages=(python3-dev python3-venv)
+if [[ -z "$(installed_version python3-dev)" || -z "$(installed_version python3-venv)" ]] &&
+  apt-cache show "${python_packages[@]}" >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends "${python_packages[@]}" || true
+fi
+venv="$root/build/venv"
+python_wanted=(nanobind==3.1.0 numpy pytest)
+if [[ ! -e "$venv/.complete" || "$(cat "$venv/.complete")" != "${python_wanted[*]}" ]]; then
+  if python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check "${python_wanted[@]}"; then
+    echo "${python_wanted[*]}" > "$venv/.complete"
+  else
+    rm -rf "$venv"
+    echo "weft: going on without nanobind: the package for Python is not built" >&2
+  fi
+fi

@@ -7,6 +7,7 @@
 
 namespace weft {
 
+class CaptureScope;
 class Graph;
 
 /// A launch in a graph, whose arguments can be replaced: see Graph::set().
@@ -72,8 +73,7 @@ class Graph {
 
  private:
   struct State;
-  friend Graph capture(const Device& device, const std::function<void()>& work, Loc loc);
-  static Graph captured(const Device& device, const std::function<void()>& work);
+  friend class CaptureScope;
   void launch_on(const Stream* stream) const;
   State& state() const;
   void set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
@@ -98,6 +98,30 @@ class Graph {
 /// needs; Error(unsupported) for a capture in a capture, or while a tape records.
 /// Cost: that of launching the work, and of recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work, Loc loc = Loc::here());
+
+/// Captures as capture() does, from its constructor to finish(): for code that cannot be a function. It ends in the
+/// thread that made it.
+///
+///   CaptureScope capturing(device);
+///   launch(forces, n, x, f);
+///   Graph step = capturing.finish();
+///
+/// A scope that ends without finish() drops what was captured, and all is as if nothing had been.
+/// Errors: as capture().
+class CaptureScope {
+ public:
+  explicit CaptureScope(const Device& device, Loc loc = Loc::here());
+  CaptureScope(const CaptureScope&) = delete;
+  CaptureScope& operator=(const CaptureScope&) = delete;
+  ~CaptureScope();
+  /// Ends the capture and makes the graph.
+  /// Errors: as capture(); Error(invalid_argument) when the capture has ended.
+  Graph finish(Loc loc = Loc::here());
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// The most recent launch in this thread's capture. It gets a variant of its kernel of its own, which is compiled when
 /// the graph is made and reads the arguments of Graph::set() from memory.

@@ -8,9 +8,10 @@
 
 namespace weft {
 
+class TapeScope;
+
 namespace detail {
 class TapeCore;
-class GradientCheck;
 
 /// A function that a call is given, and the place of that call.
 struct GivenFunction {
@@ -30,12 +31,13 @@ class Seed {
       : of_(of), gradient_(gradient), leaves_(detail::Layout<T>::leaves) {
     static_assert(detail::holds_reals<T>, "weft: only arrays of real numbers have gradients");
   }
+  /// For code that knows the type of the elements at run time alone.
+  /// \param leaves  the scalars of an element, in memory that outlives the tape
+  Seed(const ArrayBase& of, const ArrayBase& gradient, std::span<const detail::Leaf> leaves)
+      : of_(of), gradient_(gradient), leaves_(leaves) {}
 
  private:
   friend class detail::TapeCore;
-  friend class detail::GradientCheck;
-  Seed(const ArrayBase& of, const ArrayBase& gradient, std::span<const detail::Leaf> leaves)
-      : of_(of), gradient_(gradient), leaves_(leaves) {}
   ArrayBase of_, gradient_;
   std::span<const detail::Leaf> leaves_;
 };
@@ -122,6 +124,9 @@ class Tape {
     detail::called_from(loc, [&] { take_gradient(a); });
     return a;
   }
+  /// Turns the handle into that of the array's gradients, as gradient() returns: for code that knows the type of the
+  /// elements at run time alone.
+  void take_gradient(ArrayBase& array);
   /// Sets the gradients of all arrays of the tape to zero, including grad() of arrays with gradient storage.
   void zero(Loc loc = Loc::here());
   /// Forgets the record and frees what was kept. Gradients of arrays with requires_grad() stay.
@@ -142,6 +147,8 @@ class Tape {
     static_assert((detail::holds_reals<T> && ...), "weft: only arrays of real numbers have gradients");
     detail::called_from(backward.loc, [&] { add_function(backward.function, {&arrays...}); });
   }
+  /// Does what record_func() does, for a list of arrays whose number and types are known at run time alone.
+  void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);
   /// Calls step(0) .. step(steps - 1) as one operation, inside record(), in the memory of `slots` states of the arrays
   /// that the steps change, whatever the number of steps: the way back runs the steps between two kept states again.
   /// Neither the gradients nor the final values of the arrays, which they hold afterwards, depend on the number of
@@ -161,15 +168,37 @@ class Tape {
   static void unrecorded(const std::function<void()>& f, Loc loc = Loc::here());
 
  private:
-  /// Turns the handle into that of the array's gradients.
-  void take_gradient(ArrayBase& array);
+  friend class TapeScope;
   static void check_loss(const ArrayBase& loss);
   /// The record of this tape.
   /// Errors: Error(invalid_argument) for a tape that was moved from.
   std::shared_ptr<detail::TapeCore> core() const;
-  void add_function(std::function<void()> backward, std::vector<const ArrayBase*> arrays);
 
   std::shared_ptr<detail::TapeCore> core_;
+};
+
+/// Records as Tape::record() does, for as long as the scope lives: for code that cannot be a function. Scopes end in
+/// the thread that made them, the last one first.
+///
+///     Tape tape;
+///     {
+///       TapeScope recording(tape);
+///       launch(energy, n, x, loss);
+///     }
+///     tape.backward(loss);
+///
+/// The tape may be moved or dropped meanwhile; the scope keeps its record.
+/// Errors: as Tape::record(), from the constructor.
+class TapeScope {
+ public:
+  explicit TapeScope(const Tape& tape, Loc loc = Loc::here());
+  TapeScope(const TapeScope&) = delete;
+  TapeScope& operator=(const TapeScope&) = delete;
+  ~TapeScope();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace weft

@@ -94,9 +94,7 @@ auto ddot(const A& a, const B& b, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   const auto& p = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
-  S sum = S(p.m[0] * q.m[0]);
-  for (int k = 1; k < detail::count_of<A>; ++k) sum = S(sum + p.m[k] * q.m[k]);
-  return sum;
+  return detail::sum_of_products<S>(p.m, q.m, detail::count_of<A>);
 }
 /// Products and quotients of vectors or matrices, element by element.
 template <class A, class B>

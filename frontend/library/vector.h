@@ -70,11 +70,54 @@ struct TupleFace {
   using type = ScalarFaceOf<A, B>;
 };
 
-template <class S, class A>
-S squared(const A& a) {
-  S sum = S(a[0] * a[0]);
-  for (int i = 1; i < count_of<A>; ++i) sum = S(sum + a[i] * a[i]);
+// The functions of n components, the first of which is a[0]. S is the scalar face of the result, W that in which it is
+// computed (lib::Wide). They also serve code that knows n at run time alone.
+
+/// The sum of products, from the first to the last.
+template <class S, class A, class B>
+S sum_of_products(const A& a, const B& b, int n) {
+  S sum = S(a[0] * b[0]);
+  for (int i = 1; i < n; ++i) sum = S(sum + a[i] * b[i]);
   return sum;
+}
+template <class S, class A>
+S squared(const A& a, int n) {
+  return sum_of_products<S>(a, a, n);
+}
+/// Calls put(i, component i) for the components of normalize().
+/// \param unit  the component that is 1 where all are zero; n: none
+template <class S, class W, class A, class Put>
+void normalize_each(const A& v, int n, int unit, Put put) {
+  const W l = sqrt(squared<W>(v, n)), none = W(0);
+  const auto zero = l == none;
+  const W divisor = select(zero, W(1), l);  // never 0, which would spoil the gradient
+  for (int i = 0; i < n; ++i) put(i, S(select(zero, i == unit ? W(1) : none, W(v[i] / divisor))));
+}
+template <class S, class A>
+S least_of(const A& v, int n) {
+  S r = v[0];
+  for (int i = 1; i < n; ++i) r = least(r, v[i]);
+  return r;
+}
+template <class S, class A>
+S greatest_of(const A& v, int n) {
+  S r = v[0];
+  for (int i = 1; i < n; ++i) r = greatest(r, v[i]);
+  return r;
+}
+/// The number of the first component that is better than all others.
+template <class S, class A, class Better>
+auto place_in(const A& v, int n, Better better) {
+  using I = FaceLike<S, int>;
+  S best = v[0];
+  I place = 0;
+  for (int i = 1; i < n; ++i) {
+    auto found = better(S(v[i]), best);
+    if constexpr (RealScalar<HostOf<S>>) found = found | (isnan(best) & !isnan(S(v[i])));
+    best = select(found, S(v[i]), best);
+    place = select(found, I(i), place);
+  }
+  return place;
 }
 
 }  // namespace detail
@@ -159,16 +202,14 @@ auto dot(const A& a, const B& b, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   const auto& p = lift<S>(a, loc);
   const auto& q = lift<S>(b, loc);
-  S sum = S(p[0] * q[0]);
-  for (int i = 1; i < detail::count_of<A>; ++i) sum = S(sum + p[i] * q[i]);
-  return sum;
+  return detail::sum_of_products<S>(p, q, detail::count_of<A>);
 }
 /// The square of the length: dot(a, a).
 template <detail::Tuple A>
 auto length_sq(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
   detail::CallSite<S> site(loc);
-  return detail::squared<S>(lift<S>(a, loc));
+  return detail::squared<S>(lift<S>(a, loc), detail::count_of<A>);
 }
 /// sqrt(dot(a, a)), for lengths from 1e-18 to 1e19, in float64 from 1e-153 to 1e154, in float16 for all, computed in
 /// float32. Squares of other lengths leave the range of the type, and give 0 or infinity.
@@ -179,7 +220,7 @@ auto length(const A& a, Loc loc = Loc::here()) {
   using W = lib::Wide<S>;
   detail::CallSite<S> site(loc);
   const auto& given = lift<S>(a, loc);
-  return S(sqrt(detail::squared<W>(lift<W>(given, loc))));
+  return S(sqrt(detail::squared<W>(lift<W>(given, loc), detail::count_of<A>)));
 }
 /// a / length(a). A zero vector stays zero; a zero quaternion becomes the identity. A NaN makes all components NaN. The
 /// limits of length() apply: a vector whose square is zero counts as zero, and one that is too long becomes zero. For
@@ -192,12 +233,9 @@ auto normalize(const A& a, Loc loc = Loc::here()) {
   detail::CallSite<S> site(loc);
   const auto& given = lift<S>(a, loc);
   const auto& v = lift<W>(given, loc);
-  const W l = sqrt(detail::squared<W>(v)), none = W(0);
-  const auto zero = l == none;
-  const W divisor = select(zero, W(1), l);  // never 0, which would spoil the gradient
+  constexpr int n = detail::count_of<A>;
   FaceLike<S, HostOf<A>> r;
-  for (int i = 0; i < detail::count_of<A>; ++i)
-    r[i] = S(select(zero, QuatLike<A> && i == 3 ? W(1) : none, W(v[i] / divisor)));
+  detail::normalize_each<S, W>(v, n, QuatLike<A> ? 3 : n, [&](int i, const S& x) { r[i] = x; });
   return r;
 }
 template <VecLike A, VecLike B>
@@ -221,35 +259,21 @@ auto(min)(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
   detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
-  S r = v[0];
-  for (int i = 1; i < detail::size_of<A>; ++i) r = detail::least(r, v[i]);
-  return r;
+  return detail::least_of<S>(v, detail::size_of<A>);
 }
 template <VecLike A>
 auto(max)(const A& a, Loc loc = Loc::here()) {
   using S = ScalarFaceOf<A>;
   detail::CallSite<S> site(loc);
   const auto& v = lift<S>(a, loc);
-  S r = v[0];
-  for (int i = 1; i < detail::size_of<A>; ++i) r = detail::greatest(r, v[i]);
-  return r;
+  return detail::greatest_of<S>(v, detail::size_of<A>);
 }
 namespace detail {
 template <class A, class Better>
 auto place_of(const A& a, Loc loc, Better better) {
   using S = ScalarFaceOf<A>;
-  using I = FaceLike<S, int>;
   CallSite<S> site(loc);
-  const auto& v = lift<S>(a, loc);
-  S best = v[0];
-  I place = 0;
-  for (int i = 1; i < size_of<A>; ++i) {
-    auto found = better(S(v[i]), best);
-    if constexpr (RealScalar<HostOf<S>>) found = found | (isnan(best) & !isnan(S(v[i])));
-    best = select(found, S(v[i]), best);
-    place = select(found, I(i), place);
-  }
-  return place;
+  return place_in<S>(lift<S>(a, loc), size_of<A>, better);
 }
 }  // namespace detail
 template <VecLike A>

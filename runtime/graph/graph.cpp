@@ -195,25 +195,45 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
 }
 
 Graph capture(const Device& device, const std::function<void()>& work, Loc loc) {
-  return detail::called_from(loc, [&] { return Graph::captured(device, work); });
+  return detail::called_from(loc, [&] {
+    detail::refuse_empty(work, "capture()");
+    CaptureScope capturing(device, loc);
+    detail::call_back(work);
+    return capturing.finish(loc);
+  });
 }
 
-Graph Graph::captured(const Device& device, const std::function<void()>& work) {
-  detail::refuse_empty(work, "capture()");
-  auto made = std::make_shared<Graph::State>();
-  made->device = device.state();
-  {
-    Capture collecting(*device.state());
-    detail::call_back(work);
+struct CaptureScope::State {
+  std::shared_ptr<detail::DeviceState> device;
+  Capture collecting;
+
+  explicit State(std::shared_ptr<detail::DeviceState> state) : device(std::move(state)), collecting(*device) {}
+};
+
+CaptureScope::CaptureScope(const Device& device, Loc loc) {
+  detail::called_from(loc, [&] { state_ = std::make_unique<State>(device.state()); });
+}
+
+CaptureScope::~CaptureScope() {
+  if (state_) state_->collecting.abandon();
+}
+
+Graph CaptureScope::finish(Loc loc) {
+  return detail::called_from(loc, [&] {
+    if (!state_) invalid("finish() of a capture that has ended");
+    auto made = std::make_shared<Graph::State>();
+    made->device = state_->device;
+    Capture& collecting = state_->collecting;
     made->memory = detail::CapturedMemory(collecting, "a graph", "capture");
     made->reports = collecting.take_reports();
     made->launches = std::move(collecting.launches);
     made->capture = collecting.serial;
-    made->graph = device.state()->device->create_graph(collecting.take());
-  }
-  Graph graph;
-  graph.state_ = std::move(made);
-  return graph;
+    made->graph = made->device->device->create_graph(collecting.take());
+    state_.reset();
+    Graph graph;
+    graph.state_ = std::move(made);
+    return graph;
+  });
 }
 
 GraphNode captured_launch(Loc loc) {

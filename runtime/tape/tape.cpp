@@ -25,17 +25,31 @@ std::shared_ptr<detail::TapeCore> Tape::core() const {
 void Tape::record(const std::function<void()>& f, Loc loc) {
   detail::called_from(loc, [&] {
     detail::refuse_empty(f, "Tape::record()");
-    const auto core = this->core();  // f may reset, move or destroy the tape
+    const TapeScope recording(*this, loc);
+    detail::call_back(f);
+  });
+}
+
+struct TapeScope::State {
+  std::shared_ptr<detail::TapeCore> core;  // the host's code may reset, move or destroy the tape
+  detail::HeardBy recording;
+
+  explicit State(std::shared_ptr<detail::TapeCore> tape) : core(std::move(tape)), recording(core->active()) {}
+};
+
+TapeScope::TapeScope(const Tape& tape, Loc loc) {
+  detail::called_from(loc, [&] {
+    const auto core = tape.core();
     // Steps that are run again may record what they recorded the first time.
     const bool again = core->active() != core.get() || detail::recorder() == core.get();
     if (!again) core->refuse_on_the_way_back("record()");
     detail::Recorder* const now = detail::recorder();
     if (now && now->unrecorded() && now != core->active() && now != core->active()->unrecorded())
       invalid("record() of another tape inside a step of checkpointed(), which would not hear of what that records");
-    const detail::HeardBy recording(core->active());
-    detail::call_back(f);
+    state_ = std::make_unique<State>(core);
   });
 }
+TapeScope::~TapeScope() = default;
 
 void Tape::unrecorded(const std::function<void()>& f, Loc loc) {
   detail::called_from(loc, [&] {

@@ -97,7 +97,7 @@ Capture::Capture(DeviceState& device, const char* doing, const StreamState* like
 
 Capture::~Capture() {
   Context::here().capture = before_;
-  if (std::uncaught_exceptions() > exceptions_) restore(0);
+  if (abandoned_ || std::uncaught_exceptions() > exceptions_) restore(0);
 }
 
 void Capture::if_it_fails(std::function<void()> restore) { restores_.push_back(std::move(restore)); }

@@ -51,6 +51,9 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
   ~Capture();
 
+  /// Has the end of the capture put back what if_it_fails() was told of: the work never runs.
+  void abandon() { abandoned_ = true; }
+
   /// The capture of this thread, or null.
   static Capture* current() { return Context::here().capture; }
   /// Refuses an operation on semaphores, which are no part of a graph or a recording.
@@ -172,6 +175,7 @@ class Capture {
   std::vector<std::function<void()>> restores_;
   Capture* before_;
   const int exceptions_ = std::uncaught_exceptions();
+  bool abandoned_ = false;
 };
 
 /// Sets an element that kernels find by a handle to zeros, when its object ends: at once, and in a capture also after

@@ -180,7 +180,9 @@ class Lint:
                     self.report(path, 1, "a header without #pragma once")
             elif path.suffix in SCRIPT_ENDINGS:
                 first = lines[1] if lines[0].startswith("#!") and len(lines) > 1 else lines[0]
-                if not re.match(r"# \S", first):
+                # A module of Python's may say it in its documentation, which help() shows.
+                opening = r'(# |""")\S' if path.suffix == ".py" else r"# \S"
+                if not re.match(opening, first):
                     self.report(path, 1, "the file does not open with a line that says what it is for (# ...)")
 
     def check_folders(self):

@@ -1,0 +1,50 @@
+// The arguments of a launch: from Python's objects to what the library's launch takes.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../../../runtime/detail/host_arg.h"
+#include "../trace/kernels.h"
+#include "arrays.h"
+
+namespace weft::python {
+
+/// The values of one launch. They live until the launch is on its stream.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  /// Takes the value of one argument for all of the kernel's parameters that it gives.
+  /// \param handle    the package's kernel, for its converter
+  /// \param position  of the argument, from 0
+  /// Errors: TypeError and OverflowError; whatever the package's converter raises.
+  void take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device);
+  std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
+
+ private:
+  void take_part(const Part& part, PyObject* value, nb::handle device);
+  void take_array(detail::HostArg& arg, const Part& part, PyObject* value, nb::handle device);
+  std::byte* memory(std::size_t bytes);
+
+  detail::HostArg& next_arg();
+
+  /// Raw memory, because making all parts would take longer than the launch of a small kernel.
+  alignas(detail::HostArg) std::byte parts_[sizeof(detail::HostArg) * std::size_t(detail::kMostParameters)];
+  std::size_t count_ = 0;
+  std::size_t next_ = 0;  ///< the part that the next argument begins with
+  static constexpr std::size_t kInside = 512;
+  alignas(16) std::byte inside_[kInside];
+  std::size_t used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> more_;
+  std::vector<nb::object> kept_;                 ///< objects that only this launch holds
+  std::vector<std::unique_ptr<Array>> wrapped_;  ///< arrays around the host's memory
+};
+
+/// Sets the function of the package that converts arguments which the library does not take.
+void set_converter(nb::object converter);
+
+}  // namespace weft::python

@@ -1,0 +1,82 @@
+// Arrays whose element type is known at run time alone.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "../../../runtime/array.h"
+#include "../held.h"
+#include "../types.h"
+
+namespace weft::python {
+
+/// An array, as Python holds it: what Array<T, N> is to C++.
+class Array : public ArrayBase {
+ public:
+  Array(const DType& dtype, int ndim) : ArrayBase(ndim, dtype.size), dtype_(&dtype) {}
+  Array(const DType& dtype, const ArrayBase& base) : ArrayBase(base), dtype_(&dtype) {}
+
+  /// Elements that are not initialised; arrays in structs are null.
+  static Array empty(const Device& device, const Extent& extent, const DType& dtype);
+  /// An array around memory of the host, which `owner` keeps.
+  /// \param strides  in bytes, none negative; null: contiguous
+  /// Errors: Error(unsupported) on a device that cannot use the host's memory.
+  static Array around(const Device& device, const Extent& extent, const std::int64_t* strides, const DType& dtype,
+                      void* memory, std::shared_ptr<void> owner);
+
+  const DType& dtype() const { return *dtype_; }
+  Extent extent() const;
+  std::span<const detail::Leaf> leaves() const { return dtype_->leaves; }
+
+  void zero();
+  void fill(const std::byte* element);
+  /// Replaces all elements by contiguous ones of the host.
+  void assign(const void* elements);
+  void read(void* elements) const { download(elements); }
+  /// Elements of the same shape; arrays of another device too.
+  void copy(const ArrayBase& from) { copy_from(from, leaves()); }
+  static void copy_part(const Array& to, const Array& from, std::int64_t to_offset, std::int64_t from_offset,
+                        std::int64_t count) {
+    copy_range(to, from, to_offset, from_offset, count, to.leaves());
+  }
+  /// The address of the first element in the host's memory; waits for all work on the array.
+  /// Errors: Error(unsupported) on a device with memory of its own.
+  std::byte* host_address() const;
+  std::vector<std::byte> element(const std::int64_t* indices) const;
+
+  Array sliced(int dimension, std::int64_t lo, std::int64_t hi, std::int64_t step) const;
+  Array row(std::int64_t i) const;
+  Array reshaped(const Extent& extent) const;
+  Array permuted(const Extent& axes) const;
+  Array as_scalars() const;
+  Array viewed(const DType& dtype) const;
+
+  void need_gradient() const { make_gradient(leaves()); }
+  /// Becomes the gradient of `of`.
+  void become_gradient(const ArrayBase& of) { take_gradient(of); }
+
+  /// Whether Python has set another array as the gradient, which is then apart from the array's gradient storage.
+  bool set_gradient() const { return gradient_is_set; }
+
+  nb::object gradient;           ///< the object for the gradient that Python was given or has set; invalid: none yet
+  bool gradient_is_set = false;  ///< Python has set it
+
+ private:
+  const DType* dtype_;
+};
+
+/// An object for an array, of the class that the package has named.
+nb::object make_object(Array array);
+/// The array of an object of Python's, or null if it is none, or one that was not initialised.
+Array* array_of(PyObject* object);
+/// Errors: TypeError for what is no array.
+Array& array_from(nb::handle object);
+
+/// The sizes in an int or a sequence of ints.
+/// Errors: TypeError, ValueError for more than four.
+Extent extent_from(nb::handle shape);
+/// The device of a Device, of an object with one in its attribute `native`, or the current one for None.
+Device device_from(nb::handle object);
+/// The device of this thread's calls that name none.
+const Device& current_device();
+
+}  // namespace weft::python

@@ -1,0 +1,276 @@
+// launch(): from a call in Python to the library's launch, without code of Python's in between.
+#include "../../../runtime/launch.h"
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "../../../runtime/tape/adjoint_launch.h"
+#include "../../../runtime/work/observe.h"
+#include "../errors.h"
+#include "../module.h"
+#include "arguments.h"
+#include "reports.h"
+#include "streams.h"
+#include "tapes.h"
+
+namespace weft::python {
+
+namespace {
+
+enum Parameter {
+  kernel_,
+  dim_,
+  inputs_,
+  outputs_,
+  adj_inputs_,
+  adj_outputs_,
+  device_,
+  stream_,
+  adjoint_,
+  record_tape_,
+  record_cmd_,
+  max_blocks_,
+  block_dim_,
+  count_
+};
+constexpr const char* kNames[count_] = {"kernel",      "dim",        "inputs",   "outputs", "adj_inputs",
+                                        "adj_outputs", "device",     "stream",   "adjoint", "record_tape",
+                                        "record_cmd",  "max_blocks", "block_dim"};
+PyObject* keys[count_];         // the names as strings of Python's
+PyObject* resolve_ = nullptr;   // "resolve"
+PyObject* recorder_ = nullptr;  // the package's function for record_cmd; never let go
+
+/// The arguments of a call by name.
+struct Call {
+  PyObject* given[count_] = {};
+
+  PyObject* operator[](Parameter p) const { return given[p]; }
+  bool has(Parameter p) const { return given[p] && given[p] != Py_None; }
+  bool truth(Parameter p, bool otherwise) const {
+    if (!given[p]) return otherwise;
+    const int truth = PyObject_IsTrue(given[p]);
+    if (truth < 0) throw nb::python_error();
+    return truth != 0;
+  }
+};
+
+int parameter_of(PyObject* key) {
+  for (int p = 0; p < count_; ++p)
+    if (keys[p] == key) return p;
+  for (int p = 0; p < count_; ++p)
+    if (PyUnicode_Compare(keys[p], key) == 0) return p;
+  PyErr_Format(PyExc_TypeError, "launch() has no parameter %R", key);
+  throw nb::python_error();
+}
+
+Call call_of(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  Call call;
+  if (n > count_) throw nb::type_error("launch() is given more arguments than it has parameters");
+  for (Py_ssize_t k = 0; k < n; ++k) call.given[k] = args[k];
+  const Py_ssize_t named = names ? NB_TUPLE_GET_SIZE(names) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    const int p = parameter_of(NB_TUPLE_GET_ITEM(names, k));
+    if (call.given[p]) {
+      PyErr_Format(PyExc_TypeError, "launch() is given its parameter %s twice", kNames[p]);
+      throw nb::python_error();
+    }
+    call.given[p] = args[n + k];
+  }
+  if (!call.given[kernel_] || !call.given[dim_]) throw nb::type_error("launch() takes a kernel and its dimensions");
+  return call;
+}
+
+/// The items of a list or a tuple; of another sequence, of a copy that `kept` holds.
+struct Items {
+  PyObject* sequence = nullptr;
+  Py_ssize_t count = 0;
+  nb::object kept;
+
+  explicit Items(PyObject* given) {
+    if (!given || given == Py_None) return;
+    sequence = given;
+    if (!PyList_Check(given) && !PyTuple_Check(given)) {
+      kept = nb::steal(PySequence_List(given));
+      if (!kept.is_valid()) throw nb::python_error();
+      sequence = kept.ptr();
+    }
+    count = PyList_Check(sequence) ? NB_LIST_GET_SIZE(sequence) : NB_TUPLE_GET_SIZE(sequence);
+  }
+  PyObject* operator[](Py_ssize_t k) const {
+    return PyList_Check(sequence) ? NB_LIST_GET_ITEM(sequence, k) : NB_TUPLE_GET_ITEM(sequence, k);
+  }
+};
+
+nb::tuple all_of(const Items& inputs, const Items& outputs) {
+  nb::list all;
+  for (Py_ssize_t k = 0; k < inputs.count; ++k) all.append(nb::handle(inputs[k]));
+  for (Py_ssize_t k = 0; k < outputs.count; ++k) all.append(nb::handle(outputs[k]));
+  return nb::tuple(all);
+}
+
+KernelHandle& handle_of(PyObject* object) {
+  KernelHandle* handle = nullptr;
+  if (!nb::try_cast<KernelHandle*>(nb::handle(object), handle) || !handle)
+    throw nb::type_error("launch() takes a kernel: a function decorated with @weft.kernel");
+  return *handle;
+}
+
+/// The kernel for these arguments.
+Kernel& kernel_of(KernelHandle& handle, PyObject* object, const Items& inputs, const Items& outputs, nb::object& kept) {
+  if (handle.kernel) return *handle.kernel;
+  const nb::object resolve = nb::steal(PyObject_GetAttr(object, resolve_));
+  if (!resolve.is_valid()) throw nb::python_error();
+  kept = resolve(all_of(inputs, outputs));
+  Kernel* kernel = nullptr;
+  if (!nb::try_cast<Kernel*>(kept, kernel) || !kernel) throw nb::type_error("resolve() gives a Kernel");
+  return *kernel;
+}
+
+[[noreturn]] void refuse_count(const Kernel& kernel, Py_ssize_t given) {
+  throw nb::type_error(("kernel \"" + kernel.core().name() + "\" takes " + std::to_string(kernel.params().size()) +
+                        " argument(s), and " + std::to_string(given) + " are given")
+                           .c_str());
+}
+
+/// Launches with the library's own exceptions. Without the GIL, if another thread may hold the kernel's lock and want
+/// it.
+void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Arguments& arguments) {
+  const detail::Threads threads(dim, Loc{});
+  if (kernel.warm && !kernel.is_traced()) {
+    detail::launch(kernel.core(), stream, threads, arguments.parts());
+    return;
+  }
+  {
+    nb::gil_scoped_release released;
+    detail::launch(kernel.core(), stream, threads, arguments.parts());
+  }
+  kernel.warm = true;
+}
+
+/// The gradients that a call gives for the arrays among its arguments.
+std::vector<detail::GivenGradient> gradients_of(const Arguments& arguments, const Items& inputs,
+                                                const Items& adj_inputs, const Items& adj_outputs) {
+  std::vector<detail::GivenGradient> gradients(arguments.parts().size());
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    const detail::HostArg& arg = arguments.parts()[k];
+    const Array* const array = arguments.array(k);
+    if (!array) continue;
+    gradients[k].leaves = array->leaves();
+    if (array->set_gradient()) gradients[k].array = &array_from(array->gradient);
+    const Py_ssize_t of = arg.argument - 1;
+    const bool input = of < inputs.count;
+    const Items& given = input ? adj_inputs : adj_outputs;
+    const Py_ssize_t place = input ? of : of - inputs.count;
+    if (place >= given.count || given[place] == Py_None) continue;
+    const Array* const gradient = array_of(given[place]);
+    if (!gradient || &gradient->dtype() != &array->dtype())
+      throw nb::type_error(
+          ("the gradient of argument " + std::to_string(arg.argument) + " is no array of " + array->dtype().name)
+              .c_str());
+    gradients[k].array = gradient;
+  }
+  return gradients;
+}
+
+void run_adjoint(Kernel& kernel, const Stream* stream, const Extent& dim, const Arguments& arguments,
+                 const std::vector<detail::GivenGradient>& gradients) {
+  const detail::Threads threads(dim, Loc{});
+  nb::gil_scoped_release released;
+  detail::launch_adjoint(kernel.core(), stream, threads, arguments.parts(), gradients);
+}
+
+bool has_arrays(const Arguments& arguments) {
+  for (const detail::HostArg& arg : arguments.parts())
+    if (arg.array && !arg.array->is_null()) return true;
+  return false;
+}
+
+PyObject* launch(const Call& call) {
+  drop_now();
+  KernelHandle& handle = handle_of(call[kernel_]);
+  const Items inputs(call[inputs_]), outputs(call[outputs_]);
+  if (call.truth(record_cmd_, false)) {
+    if (!recorder_) throw nb::type_error("nothing takes recorded launches");
+    return nb::borrow(recorder_)(nb::handle(call[kernel_]), nb::handle(call[dim_]), all_of(inputs, outputs),
+                                 call[device_] ? nb::handle(call[device_]) : nb::none(),
+                                 call[stream_] ? nb::handle(call[stream_]) : nb::none())
+        .release()
+        .ptr();
+  }
+  nb::object kept;
+  Kernel& kernel = kernel_of(handle, call[kernel_], inputs, outputs, kept);
+  const Py_ssize_t given = inputs.count + outputs.count;
+  if (std::size_t(given) != kernel.params().size()) refuse_count(kernel, given);
+  const nb::handle device = call[device_] ? call[device_] : Py_None;
+  Arguments arguments;
+  for (Py_ssize_t k = 0; k < given; ++k)
+    arguments.take(call[kernel_], kernel, int(k), k < inputs.count ? inputs[k] : outputs[k - inputs.count], device);
+
+  std::optional<Stream> stream;
+  if (call.has(stream_))
+    stream = stream_from(call[stream_]);
+  else if (call.has(device_))
+    stream = device_from(device).stream();
+  else if (!has_arrays(arguments))
+    stream = current_device().stream();
+  const Extent dim = extent_from(call[dim_]);
+  if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
+  if (call.truth(adjoint_, false)) {
+    run_adjoint(kernel, stream ? &*stream : nullptr, dim, arguments,
+                gradients_of(arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_])));
+    Py_RETURN_NONE;
+  }
+  if (call.truth(record_tape_, true)) {
+    if (PyTape* const tape = PyTape::current())
+      for (Py_ssize_t k = 0; k < given; ++k)
+        if (PyObject* const a = k < inputs.count ? inputs[k] : outputs[k - inputs.count]; array_of(a)) tape->note(a);
+    run(kernel, stream ? &*stream : nullptr, dim, arguments);
+  } else {
+    const detail::Quiet unrecorded;
+    run(kernel, stream ? &*stream : nullptr, dim, arguments);
+  }
+  show_reports();
+  Py_RETURN_NONE;
+}
+
+PyObject* launch_call(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* names) noexcept {
+  try {
+    return launch(call_of(args, n, names));
+  } catch (...) {
+    raise_current();
+    return nullptr;
+  }
+}
+
+constexpr const char* kLaunch =
+    "launch(kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, stream=None, "
+    "adjoint=False, "
+    "record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+    "Launches a kernel over dim threads, an int or up to four ints.\n\n"
+    "The kernel's arguments are the inputs and then the outputs. The device is that of the arrays, or the one that is "
+    "given. Nothing waits: reading an array waits for the work that writes it.";
+
+PyMethodDef methods[] = {
+    {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch_call)), METH_FASTCALL | METH_KEYWORDS,
+     kLaunch},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_launch(nb::module_& m) {
+  for (int p = 0; p < count_; ++p) keys[p] = PyUnicode_InternFromString(kNames[p]);
+  resolve_ = PyUnicode_InternFromString("resolve");
+  if (PyModule_AddFunctions(m.ptr(), methods) != 0) throw nb::python_error();
+  m.def("set_converter", &set_converter, nb::arg("function").none());
+  m.def(
+      "set_recorder",
+      [](nb::object function) {
+        Py_XDECREF(recorder_);
+        recorder_ = function.is_none() ? nullptr : function.release().ptr();
+      },
+      nb::arg("function").none());
+}
+
+}  // namespace weft::python

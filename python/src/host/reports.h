@@ -1,0 +1,11 @@
+// What kernels print, on its way to Python.
+#pragma once
+
+namespace weft::python {
+
+/// Gives Python the lines that kernels have printed and waits have brought. Under the GIL, and under no lock of the
+/// library's. Cost: a load where there are none.
+/// Errors: whatever the package's function raises.
+void show_reports();
+
+}  // namespace weft::python

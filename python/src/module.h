@@ -1,0 +1,30 @@
+// The parts of the module `_weft`. Each adds what it offers.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace weft::python {
+
+namespace nb = nanobind;
+
+void add_errors(nb::module_& m);
+void add_types(nb::module_& m);
+// In kernels
+void add_values(nb::module_& m);
+void add_control(nb::module_& m);
+void add_array_refs(nb::module_& m);
+void add_threads(nb::module_& m);
+void add_library(nb::module_& m);
+// Kernels and launches
+void add_kernels(nb::module_& m);
+void add_functions(nb::module_& m);
+void add_launch(nb::module_& m);
+// On the host
+void add_host_values(nb::module_& m);
+void add_devices(nb::module_& m);
+void add_arrays(nb::module_& m);
+void add_array_making(nb::module_& m);
+void add_tapes(nb::module_& m);
+void add_graphs(nb::module_& m);
+void add_reports(nb::module_& m);
+
+}  // namespace weft::python

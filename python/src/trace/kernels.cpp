@@ -1,0 +1,154 @@
+// Makes kernels of functions of Python's, and the arguments that these are given while they are traced.
+#include "kernels.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "../../../frontend/passes/passes.h"
+#include "../module.h"
+#include "ids.h"
+
+namespace weft::python {
+
+namespace {
+
+/// Makes the parameter for a value that is no spread struct.
+nb::object make_part(const DType& dtype, int ndim) {
+  if (ndim)
+    return nb::cast(ArrayRef{detail::make_array_param(dtype.size, dtype.align, ndim, false, dtype.name), &dtype});
+  Ids ids(std::size_t(dtype.count()));
+  detail::make_value_param(dtype.size, dtype.align, dtype.name, dtype.leaves, ids.data());
+  return nb::cast(ids);
+}
+
+/// Makes the parameters for a struct that holds arrays: a dict of its fields.
+nb::object make_spread(const DType& dtype, const std::string& path) {
+  nb::dict fields;
+  for (const Field& f : dtype.fields) {
+    const std::string name = path + "." + f.name;
+    if (f.ndim == 0 && f.dtype->holds_arrays) {
+      fields[f.name.c_str()] = make_spread(*f.dtype, name);
+      continue;
+    }
+    tracing::Trace::current().begin_field(name);
+    fields[f.name.c_str()] = make_part(*f.dtype, f.ndim);
+  }
+  return fields;
+}
+
+nb::object make_argument(const Param& param) {
+  tracing::Trace::current().begin_argument();
+  if (param.ndim == 0 && param.dtype->holds_arrays) return make_spread(*param.dtype, "");
+  return make_part(*param.dtype, param.ndim);
+}
+
+std::string ir_text(const Kernel& kernel, const std::string& form) {
+  nb::gil_scoped_release released;
+  return kernel.core().dump(form);
+}
+
+std::string ir_hash(const Kernel& kernel) {
+  ir::Variant variant;
+  variant.debug = kernel.core().debug();
+  nb::gil_scoped_release released;
+  return ir::to_string(ir::hash(kernel.core().trace(variant)));
+}
+
+}  // namespace
+
+std::vector<Param> params_from(nb::sequence given) {
+  std::vector<Param> params;
+  for (nb::handle h : given) {
+    if (!nb::isinstance<nb::tuple>(h)) {
+      params.push_back({&type_from(h)});
+      continue;
+    }
+    const nb::tuple array = nb::cast<nb::tuple>(h);
+    if (array.size() < 2) throw nb::type_error("an array among parameters is a type and a number of dimensions");
+    params.push_back({&type_from(array[0]), nb::cast<int>(array[1])});
+    if (params.back().ndim < 1 || params.back().ndim > 4) throw nb::value_error("an array has 1 to 4 dimensions");
+  }
+  return params;
+}
+
+Kernel::Kernel(std::string name, std::string_view file, int line, nb::sequence params, nb::object body,
+               const KernelOptions& options)
+    : params_(params_from(params)) {
+  for (std::size_t k = 0; k < params_.size(); ++k) add_parts(*params_[k].dtype, params_[k].ndim, int(k) + 1, {}, "");
+  if (parts_.size() > std::size_t(detail::kMostParameters))
+    throw nb::type_error(("kernel \"" + name + "\" has " + std::to_string(parts_.size()) +
+                          " parameters, with the fields of structs that hold arrays; 64 are possible")
+                             .c_str());
+  state_ = std::make_shared<State>(State{params_, hold(std::move(body))});
+  core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options,
+                                               [state = state_] { trace(*state); });
+}
+
+void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
+                       const std::string& name) {
+  if (ndim || !dtype.holds_arrays) {
+    parts_.push_back({&dtype, ndim, argument, path, name});
+    return;
+  }
+  for (const Field& f : dtype.fields) {
+    std::vector<PyObject*> further = path;
+    further.push_back(f.key);
+    add_parts(*f.dtype, f.ndim, argument, further, name + "." + f.name);
+  }
+}
+
+void Kernel::trace(State& state) {
+  nb::gil_scoped_acquire gil;
+  struct Tracing {
+    int& count;
+    const Loc before = here();
+    explicit Tracing(int& count) : count(count) { ++count; }
+    Tracing(const Tracing&) = delete;
+    ~Tracing() {
+      --count;
+      set_here(before);
+    }
+  } const tracing(state.tracing);
+  nb::list arguments;
+  for (const Param& param : state.params) arguments.append(make_argument(param));
+  nb::borrow(state.body->get())(nb::tuple(arguments));
+}
+
+void add_kernels(nb::module_& m) {
+  nb::class_<Kernel>(m, "Kernel", "A kernel of which all types are known.")
+      .def(
+          "__init__",
+          [](Kernel* self, std::string name, std::string_view file, int line, nb::sequence params, nb::object body,
+             std::uint32_t block, bool contract, bool checks, bool finite) {
+            KernelOptions options;
+            options.block = block;
+            options.contract = contract;
+            options.debug.checks = checks;
+            options.debug.finite = finite;
+            new (self) Kernel(std::move(name), file, line, params, std::move(body), options);
+          },
+          nb::arg("name"), nb::arg("file"), nb::arg("line"), nb::arg("params"), nb::arg("body"), nb::kw_only(),
+          nb::arg("block") = 0u, nb::arg("contract") = true, nb::arg("checks") = false, nb::arg("finite") = false)
+      .def_prop_ro("name", [](const Kernel& k) { return k.core().name(); })
+      .def_prop_ro("params",
+                   [](const Kernel& k) {
+                     nb::list list;
+                     for (const Param& p : k.params())
+                       list.append(p.ndim ? nb::object(nb::make_tuple(p.dtype->object(), p.ndim)) : p.dtype->object());
+                     return nb::tuple(list);
+                   })
+      .def("dump", &ir_text, nb::arg("form") = "ir")
+      .def("ir_hash", &ir_hash);
+  nb::class_<KernelHandle>(m, "KernelHandle", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                           "The base of the package's kernels.")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "native", [](const KernelHandle& h) { return h.native; },
+          [](KernelHandle& h, nb::object native) {
+            h.kernel = native.is_none() ? nullptr : nb::cast<Kernel*>(native);
+            h.native = std::move(native);
+          },
+          nb::for_setter(nb::arg("value").none()));
+}
+
+}  // namespace weft::python

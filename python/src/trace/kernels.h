@@ -1,0 +1,69 @@
+// Kernels whose code is traced by a function of Python's.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../../frontend/kernels/kernel.h"
+#include "../held.h"
+#include "array_refs.h"
+
+namespace weft::python {
+
+/// A parameter of a kernel, as Python declares it: a value, or an array.
+struct Param {
+  const DType* dtype;
+  int ndim = 0;  ///< of an array; 0: a value
+};
+
+/// A value that launch() gives to one parameter of the library's kernel: a struct that holds arrays has one for each of
+/// its fields, and of the fields of these.
+struct Part {
+  const DType* dtype;
+  int ndim = 0;
+  int argument = 0;             ///< from 1
+  std::vector<PyObject*> path;  ///< the attributes that lead from the argument to the value
+  std::string name;             ///< the same as text: ".grid.cells"
+};
+
+/// A kernel of which all types are known.
+class Kernel {
+ public:
+  Kernel(std::string name, std::string_view file, int line, nb::sequence params, nb::object body,
+         const KernelOptions& options);
+
+  detail::KernelCore& core() const { return *core_; }
+  const std::vector<Param>& params() const { return params_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  bool is_traced() const { return state_->tracing > 0; }
+
+  /// Whether a launch has run: then a further one compiles nothing, unless its arrays are laid out in another way.
+  bool warm = false;
+
+ private:
+  /// Shared with the body, which may outlive this object.
+  struct State {
+    std::vector<Param> params;
+    HeldPointer body;
+    int tracing = 0;  ///< how many threads run the body; under the GIL
+  };
+  static void trace(State& state);
+  void add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
+                 const std::string& name);
+
+  std::vector<Param> params_;
+  std::vector<Part> parts_;
+  std::shared_ptr<State> state_;
+  std::shared_ptr<detail::KernelCore> core_;
+};
+
+/// The base of the package's kernels. While `kernel` is null, launch() asks its method resolve() for one.
+struct KernelHandle {
+  nb::object native = nb::none();
+  Kernel* kernel = nullptr;
+};
+
+/// The parameters in a list of types, and of pairs of a type and a number of dimensions.
+std::vector<Param> params_from(nb::sequence given);
+
+}  // namespace weft::python

@@ -1,0 +1,104 @@
+"""Calls in kernels: what is called decides between constructors, functions of the library, and functions of the program."""
+
+import ast
+import builtins as python
+
+from . import atomics, builtins, constructors, functions, library
+from .builtin import Builtin
+from .errors import CodegenError
+from .signatures import FORMS
+from .statics import evaluate_static
+from .values import Static, name_of_type
+
+# Functions of Python itself that kernels have under the same name.
+OF_PYTHON = {
+    python.min: "min",
+    python.max: "max",
+    python.abs: "abs",
+    python.round: "round",
+    python.len: "len",
+    python.print: "print",
+    python.pow: "pow",
+}
+TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
+HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS}
+
+
+def call(e, node, targets):
+    """The value of a call; None if it has none. Errors: CodegenError for what kernels cannot call."""
+    from . import expressions
+
+    called = expressions.evaluate(e, node.func)
+    e.at(node)
+    if not isinstance(called, Static):
+        raise CodegenError(f"{ast.unparse(node.func)} is a {name_of_type(called)}, which cannot be called")
+    thing = called.object
+    if isinstance(thing, Builtin) and thing.key == "static":
+        return evaluate_static(e, node)
+    values, keywords = given(e, node)
+    e.at(node)
+    if isinstance(thing, type):
+        return construct(thing, values, keywords)
+    arguments = builtins.Arguments(e, node, values, keywords, targets)
+    if isinstance(thing, functions.Overloads):
+        return functions.call(thing, values, keywords)
+    key = thing.key if isinstance(thing, Builtin) else of_python(thing)
+    if key is None:
+        raise CodegenError(f"Could not find function {ast.unparse(node.func)} as a built-in or user-defined function")
+    return run(key, arguments)
+
+
+def of_python(thing):
+    """The name in kernels of a function of Python; None if kernels do not have it."""
+    try:
+        return OF_PYTHON.get(thing)
+    except TypeError:
+        return None  # not hashable
+
+
+def run(key, arguments):
+    """Calls a function of the language by its name."""
+    handler = HANDLERS.get(key)
+    if handler is not None:
+        return handler(arguments)
+    if key in ("vector", "matrix", "quaternion", "transformation"):
+        kind = "transform" if key == "transformation" else key
+        return constructors.anonymous(kind, arguments.values, arguments.keywords)
+    if key in FORMS:
+        return library.call(key, arguments.values, arguments.keywords)
+    raise CodegenError(f"{key}() is not supported in kernels yet")
+
+
+def construct(cls, values, keywords):
+    """A type that is called."""
+    if cls in TYPES_OF_PYTHON:
+        from ..types import scalars
+
+        cls = getattr(scalars, TYPES_OF_PYTHON[cls])
+    if getattr(cls, "native", None) is None:
+        raise CodegenError(f"{cls.__module__}.{cls.__qualname__} cannot be made in a kernel")
+    return constructors.construct(cls, values, keywords)
+
+
+def given(e, node):
+    """The values of the arguments, with starred tuples unpacked, and those of the keywords."""
+    from . import expressions
+
+    values = []
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            items = expressions.items_of(expressions.evaluate(e, argument.value))
+            if items is None:
+                raise CodegenError(f"{ast.unparse(argument)} cannot be unpacked")
+            values.extend(items)
+        else:
+            values.append(expressions.evaluate(e, argument))
+    keywords = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise CodegenError("kernels do not unpack `**` into keywords")
+        keywords[keyword.arg] = expressions.evaluate(e, keyword.value)
+    for k, value in enumerate([*values, *keywords.values()]):
+        if value is None:
+            raise CodegenError(f"argument {k + 1} of {ast.unparse(node.func)} has no value")
+    return values, keywords

@@ -1,0 +1,245 @@
+"""Expressions of kernels: each is typed as it is emitted, from its operands up."""
+
+import ast
+
+from .. import _weft
+from ..types import scalars, vectors
+from ..types.annotations import same_type
+from . import calls, operators, places
+from .emitter import conditional
+from .operators import BINARY, COMPARE
+from .values import Static, TupleValue, Value, adapted, literal, name_of_type
+
+
+def evaluate(e, node, targets=1):
+    """The value of an expression: a Value, ArrayValue, StructValue, TupleValue or Static; None for a call without one.
+
+    `targets` is the number of names that the result unpacks into, which tid() must know.
+    Errors: those of weft.language.errors.
+    """
+    e.at(node)
+    handler = EXPRESSIONS.get(type(node))
+    if handler is None:
+        e.error(node, REFUSED.get(type(node), f"Construct `ast.{type(node).__name__}` not supported in kernels."))
+    if handler is call:
+        return calls.call(e, node, targets)
+    return handler(e, node)
+
+
+def condition(e, node):
+    """The value of an expression as a boolean."""
+    return operators.truth(evaluate(e, node))
+
+
+def name(e, node):
+    """A variable, or a thing of Python."""
+    return e.lookup(node.id)
+
+
+def constant(e, node):
+    """A literal."""
+    if isinstance(node.value, (bool, int, float)):
+        return literal(node.value)
+    if node.value is None or isinstance(node.value, str) or node.value is Ellipsis:
+        return Static(node.value)
+    e.error(node, f"kernels have no literals of type {type(node.value).__name__}")
+
+
+def place(e, node):
+    """An attribute or a subscript: the present value of the place that it names."""
+    return places.loaded(e, places.locate(e, node))
+
+
+def binary(e, node):
+    """``a op b``."""
+    left = evaluate(e, node.left)
+    right = evaluate(e, node.right)
+    e.at(node)
+    return operators.binary(BINARY[type(node.op)], left, right)
+
+
+def unary(e, node):
+    """``-a``, ``+a``, ``~a``, ``not a``."""
+    value = evaluate(e, node.operand)
+    if isinstance(node.op, ast.Not):
+        return operators.logical_not(operators.truth(value))
+    if isinstance(node.op, ast.USub):
+        return operators.negate(value)
+    if isinstance(node.op, ast.Invert):
+        return operators.invert(value)
+    return value
+
+
+def boolean(e, node):
+    """``a and b``, ``a or b``: the right side is evaluated only if the left one does not decide."""
+    is_or = isinstance(node.op, ast.Or)
+    result = condition(e, node.values[0])
+    for operand in node.values[1:]:
+        result = short_circuit(e, result, is_or, lambda operand=operand: condition(e, operand))
+    return result
+
+
+def short_circuit(e, left, is_or, right):
+    """Combines a boolean with the boolean that a function emits."""
+    if left.literal is not None:
+        return left if left.literal == is_or else right()
+    _weft.short_circuit_begin(left.id, is_or)
+    with e.region():
+        value = right()
+    return Value(scalars.bool, (_weft.short_circuit_end(left.id, value.id, is_or),))
+
+
+def compare(e, node):
+    """Comparisons, also chained ones, and ``is`` and ``in`` where Python can decide them while tracing."""
+    left = evaluate(e, node.left)
+    first = evaluate(e, node.comparators[0])
+    result = comparison(e, node, node.ops[0], left, first)
+    return chained(e, node, 1, result, first)
+
+
+def chained(e, node, k, result, left):
+    """The comparisons from number k on: each is made only if those before it hold."""
+    if k == len(node.ops):
+        return result
+
+    def rest():
+        right = evaluate(e, node.comparators[k])
+        return chained(e, node, k + 1, comparison(e, node, node.ops[k], left, right), right)
+
+    return short_circuit(e, result, False, rest)
+
+
+def comparison(e, node, op, left, right):
+    """One comparison."""
+    e.at(node)
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        made = operators.of_others("eq", left, right)
+        return operators.logical_not(made) if isinstance(op, ast.IsNot) else made
+    if isinstance(op, (ast.In, ast.NotIn)):
+        if isinstance(left, Static) and isinstance(right, Static):
+            return literal((left.object in right.object) == isinstance(op, ast.In))
+        e.error(node, "kernels have no `in`: write a loop or comparisons")
+    return operators.binary(COMPARE[type(op)], left, right)
+
+
+def ternary(e, node):
+    """``a if condition else b``: only the chosen side is evaluated, unless both are mere values."""
+    test = condition(e, node.test)
+    if test.literal is not None:
+        return evaluate(e, node.body if test.literal else node.orelse)
+    if is_simple(node.body) and is_simple(node.orelse):
+        first, second = unified(e, node, evaluate(e, node.body), evaluate(e, node.orelse))
+        return Value(first.type, _weft.select(test.id, first.ids, second.ids), nonneg=first.nonneg and second.nonneg)
+    made = []
+
+    def then():
+        value = evaluate(e, node.body)
+        if not isinstance(value, Value):
+            e.error(node, f"a {name_of_type(value)} cannot be chosen by a condition")
+        if value.literal is not None:
+            value = literal_beside(e, value, node.orelse)
+        made.extend((value.type, _weft.local(value.type.native, None)))
+        _weft.set(made[1], value.ids)
+
+    def otherwise():
+        value = evaluate(e, node.orelse)
+        kind = made[0]
+        if isinstance(value, Value) and value.literal is not None:
+            value = adapted(value, scalars.OF_CODE[kind.native.code]) or value
+        if not isinstance(value, Value) or not same_type(value.type, kind):
+            e.error(node, f"the two sides are of types {kind.__name__} and {name_of_type(value)}")
+        _weft.set(made[1], value.ids)
+
+    conditional(e, test, then, otherwise)
+    return Value(made[0], _weft.get(made[1]))
+
+
+def literal_beside(e, value, other):
+    """A literal as the type of the other side of a ternary, where a glance at that side tells it."""
+    if isinstance(other, ast.Name):
+        held = e.lookup(other.id)
+        if isinstance(held, Value) and held.literal is None and held.kind == "scalar":
+            return adapted(value, held.scalar) or value
+    return value
+
+
+def is_simple(node):
+    """Whether an expression costs and changes nothing: names, literals, attributes and their negations."""
+    if isinstance(node, ast.UnaryOp):
+        return is_simple(node.operand)
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name)
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def unified(e, node, a, b):
+    """The two sides of a ternary as values of one type."""
+    for side in (a, b):
+        if not isinstance(side, Value):
+            e.error(node, f"a {name_of_type(side)} cannot be chosen by a condition")
+    if a.literal is not None and b.literal is not None and a.type is not b.type:
+        wide = scalars.float32 if scalars.float32 in (a.type, b.type) else a.type
+        a, b = adapted(a, wide) or a, adapted(b, wide) or b
+    elif a.literal is not None:
+        a = adapted(a, b.scalar) or a
+    elif b.literal is not None:
+        b = adapted(b, a.scalar) or b
+    if not same_type(a.type, b.type):
+        e.error(node, f"the two sides are of types {name_of_type(a)} and {name_of_type(b)}")
+    return a, b
+
+
+def call(e, node):
+    """Calls are in calls.py; evaluate() goes there."""
+    return calls.call(e, node, 1)
+
+
+def tuple_(e, node):
+    """``(a, b)``."""
+    return TupleValue([evaluate(e, item) for item in node.elts])
+
+
+def items_of(value):
+    """The values into which a value unpacks; None if it does not."""
+    if isinstance(value, TupleValue):
+        return value.items
+    if isinstance(value, Value):
+        scalar = value.scalar
+        if value.kind in ("vector", "quaternion", "transform"):
+            return [Value(scalar, (i,)) for i in value.ids]
+        if value.kind == "matrix":
+            rows, columns = value.type._shape_
+            kind = vectors.vector(columns, scalar)
+            return [Value(kind, value.ids[r * columns : (r + 1) * columns]) for r in range(rows)]
+    if isinstance(value, Static) and isinstance(value.object, (tuple, list)):
+        from .statics import of_python
+
+        return [of_python(v) for v in value.object]
+    return None
+
+
+REFUSED = {
+    ast.List: (
+        "List constructs are not supported in kernels. Use vectors like `wp.vec3()` for small fixed-size collections, "
+        "or `wp.zeros(shape=N, dtype=...)` for stack-allocated arrays."
+    ),
+    ast.ListComp: "List comprehensions are not supported in kernels: write a loop.",
+    ast.JoinedStr: "f-strings are not supported in kernels: give print() the values.",
+    ast.Lambda: "lambdas are not supported inside kernels: define a function with @wp.func.",
+    ast.Dict: "dictionaries are not supported in kernels.",
+    ast.NamedExpr: "`:=` is not supported in kernels: assign first.",
+}
+
+EXPRESSIONS = {
+    ast.Name: name,
+    ast.Constant: constant,
+    ast.Attribute: place,
+    ast.Subscript: place,
+    ast.BinOp: binary,
+    ast.UnaryOp: unary,
+    ast.BoolOp: boolean,
+    ast.Compare: compare,
+    ast.IfExp: ternary,
+    ast.Call: call,
+    ast.Tuple: tuple_,
+}

@@ -1,0 +1,227 @@
+"""Functions of the program: the overload that a call means, and its code for the types of the arguments.
+
+The code of a function is traced once in each kernel for each combination of types, and then called, as func() does in
+C++. A function that returns an array is traced in the place of its call, because arrays do not cross calls' ends.
+"""
+
+import inspect
+import typing
+
+from .. import _weft
+from ..types import annotations
+from ..types.annotations import type_name
+from .emitter import Emission, Environment, adapted_to
+from .errors import CodegenError
+from .source import source_of
+from .statics import of_python
+from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
+
+
+class StaticKind:
+    """The "type" of an argument that is a thing of Python: which thing it is decides the code."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, object):
+        self.object = object
+
+    def __eq__(self, other):
+        return isinstance(other, StaticKind) and self.object is other.object
+
+    def __hash__(self):
+        return id(self.object)
+
+    def __call__(self):
+        """Never called: callable so that a parameter annotated as Callable takes it."""
+        raise TypeError("not a function of the host")
+
+
+class NotCallable(Exception):
+    """The result of a function cannot cross a call: it is traced in place of the call instead."""
+
+
+class Overload:
+    """One Python function among those of a name: parameters, annotations, and the codes that calls have needed."""
+
+    def __init__(self, function, name, options=None):
+        self.function = function
+        self.name = name
+        self.options = options or {}
+        self.environment = Environment(function)
+        self.parameters_ = None
+        self.returns = None
+        self.codes = {}
+        self.gradient = None
+        self.replay = None
+
+    @property
+    def parameters(self):
+        """Names, annotations and defaults. Errors: CodegenError for a parameter without annotation."""
+        if self.parameters_ is None:
+            self.parameters_ = self.read_parameters()
+        return self.parameters_
+
+    def read_parameters(self):
+        """Reads the signature; strings among the annotations are evaluated now."""
+        resolved = annotations.resolve_annotations(self.function)
+        found = []
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            if name not in resolved:
+                raise CodegenError(f"Incomplete argument annotations on function {self.name}")
+            try:
+                kind = annotations.value_type(resolved[name])
+            except TypeError as error:
+                raise CodegenError(f"parameter {name} of function {self.name}: {error}") from None
+            found.append((name, kind, parameter.default))
+        if resolved.get("return") is not None:
+            self.returns = annotations.value_type(resolved["return"])
+        return found
+
+    def arrange(self, values, keywords):
+        """The arguments in the parameters' order; None if they are too many or too few, or a name is wrong."""
+        if len(values) > len(self.parameters):
+            return None
+        arranged = list(values)
+        unused = dict(keywords)
+        for name, _, default in self.parameters[len(values) :]:
+            if name in unused:
+                arranged.append(unused.pop(name))
+            elif default is not inspect.Parameter.empty:
+                arranged.append(of_python(default))
+            else:
+                return None
+        return None if unused else arranged
+
+    def adapt(self, arranged, exact):
+        """The arguments as the parameters take them; None if one does not fit. `exact`: literals keep their type."""
+        made = []
+        for (_, annotation, _), value in zip(self.parameters, arranged):
+            if not exact or annotation is typing.Any:
+                value = adapted_to(value, annotation)
+            if not annotations.matches(annotation, kind_of(value)):
+                return None
+            made.append(fixed(value))
+        return made
+
+    @property
+    def specificity(self):
+        """How much the annotations say."""
+        return sum(annotations.specificity(kind) for _, kind, _ in self.parameters)
+
+
+class Overloads:
+    """The functions of one name. The package's Function is one, with more for the host."""
+
+    def __init__(self, key):
+        self.key = key
+        self.overloads = []
+
+    def add(self, function, options=None):
+        """Adds a Python function; one with the same annotations is replaced."""
+        added = Overload(function, self.key, options)
+        same = written_annotations(function)
+        self.overloads = [o for o in self.overloads if written_annotations(o.function) != same]
+        self.overloads.append(added)
+        return added
+
+
+def written_annotations(function):
+    """The annotations of the parameters as they are written, to tell a redefinition from an overload."""
+    return [(n, str(a)) for n, a in function.__annotations__.items() if n != "return"]
+
+
+class Code:
+    """The code of an overload for one combination of types."""
+
+    def __init__(self, overload, kinds):
+        self.overload = overload
+        self.kinds = kinds
+        self.result = None  # None, a type, or a tuple of such, once the code was traced
+        self.in_place = False
+        source = source_of(overload.function)
+        self.source = source
+        self.native = _weft.Func(overload.name, source.file, source.line, self.body)
+
+    def body(self, parts):
+        """Traces the function with what crossed the call. Returns the scalars of the result."""
+        parts = iter(parts)
+        result = self.trace([rebuild_argument(kind, parts) for kind in self.kinds])
+        if not crosses(result):
+            raise NotCallable
+        self.result = None if result is None else result.type
+        return ids_of(result)
+
+    def trace(self, values):
+        """Emits the function into the current trace. Returns its result."""
+        overload = self.overload
+        names = [name for name, _, _ in overload.parameters]
+        emission = Emission(
+            self.source, overload.name, overload.environment, True, overload.options, return_type=overload.returns
+        )
+        return emission.run(dict(zip(names, values)))
+
+    def call(self, values):
+        """The result of a call."""
+        if not self.in_place:
+            arguments = tuple(part for value in values for part in flatten(value))
+            try:
+                ids = _weft.call_func(self.native, arguments)
+                return None if self.result is None else from_ids(self.result, ids)
+            except NotCallable:
+                self.in_place = True
+        return self.trace(values)
+
+
+def kind_of(value):
+    """The type of an argument, which tells things of Python apart."""
+    return StaticKind(value.object) if isinstance(value, Static) else value.type
+
+
+def rebuild_argument(kind, parts):
+    """An argument inside a function."""
+    return Static(kind.object) if isinstance(kind, StaticKind) else rebuild(kind, parts)
+
+
+def crosses(result):
+    """Whether a result can leave a function: values can, arrays and things of Python cannot."""
+    if result is None or isinstance(result, Value):
+        return True
+    if isinstance(result, StructValue):
+        return all(crosses(field) for field in result.fields.values())
+    return isinstance(result, TupleValue) and all(crosses(item) for item in result.items)
+
+
+def choose(overloads, values, keywords):
+    """The overload that takes the arguments, with these as it takes them: the most specific, exact types first.
+
+    Errors: CodegenError if none does.
+    """
+    for exact in (True, False):
+        fitting = []
+        for overload in overloads.overloads:
+            arranged = overload.arrange(values, keywords)
+            made = None if arranged is None else overload.adapt(arranged, exact)
+            if made is not None:
+                fitting.append((overload.specificity, overload, made))
+        if fitting:
+            _, overload, made = max(fitting, key=lambda f: f[0])
+            return overload, made
+    types = ", ".join(shown(v) for v in [*values, *keywords.values()])
+    raise CodegenError(f"Couldn't find function overload for '{overloads.key}' that matched inputs with types: [{types}]")
+
+
+def shown(value):
+    """The type of an argument in messages."""
+    if isinstance(value, Static):
+        return getattr(value.object, "key", None) or type(value.object).__name__
+    return type_name(value.type)
+
+
+def call(overloads, values, keywords):
+    """The result of calling a function of the program; None if it returns nothing."""
+    overload, made = choose(overloads, values, keywords)
+    kinds = tuple(kind_of(value) for value in made)
+    code = overload.codes.get(kinds)
+    if code is None:
+        code = overload.codes[kinds] = Code(overload, kinds)
+    return code.call(made)

@@ -1,0 +1,196 @@
+"""Which names of a function are variables that the trace must store, and which are merely names for values.
+
+A name is *plain* if one stretch of straight code gives it its values and everything that reads it stands inside that
+stretch: then reading it is the value itself, as in straight-line C++. All other names become locals of the IR.
+"""
+
+import ast
+
+LOOPS = (ast.For, ast.While)
+
+
+class NameUse:
+    """Where a name is stored and read: pairs of a block (a path from the function's body) and a position."""
+
+    __slots__ = ("loads", "stores")
+
+    def __init__(self):
+        self.stores = []
+        self.loads = []
+
+    @property
+    def is_plain(self):
+        """See above."""
+        path = self.stores[0][0]
+        if any(p != path for p, _ in self.stores):
+            return False
+        if any(p[: len(path)] != path for p, _ in self.loads):
+            return False
+        if not any(is_loop for _, is_loop in path):
+            return True
+        first = min(k for _, k in self.stores)
+        return all(k >= first for _, k in self.loads)  # an earlier read sees the iteration before
+
+
+class NameScan(ast.NodeVisitor):
+    """Walks a function in the order in which it runs."""
+
+    def __init__(self, arguments, body):
+        self.uses = {}
+        self.path = ()
+        self.position = 0
+        self.blocks = 0
+        for name in arguments:
+            self.store(name)
+        for statement in body:
+            self.visit(statement)
+
+    def at(self):
+        self.position += 1
+        return self.path, self.position
+
+    def store(self, name):
+        self.uses.setdefault(name, NameUse()).stores.append(self.at())
+
+    def load(self, name):
+        self.uses.setdefault(name, NameUse()).loads.append(self.at())
+
+    def inside(self, statements, is_loop=False):
+        """Visits a block of its own."""
+        before = self.path
+        self.blocks += 1
+        self.path = (*before, (self.blocks, is_loop))
+        for statement in statements:
+            self.visit(statement)
+        self.path = before
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self.load(node.id)
+        else:
+            self.store(node.id)
+
+    def part(self, node):
+        """An assignment to a part of what a name holds reads and stores the name."""
+        base = node
+        while isinstance(base, (ast.Subscript, ast.Attribute)):
+            if isinstance(base, ast.Subscript):
+                self.visit(base.slice)
+            base = base.value
+        if isinstance(base, ast.Name):
+            self.load(base.id)
+            self.store(base.id)
+        else:
+            self.visit(base)
+
+    def target(self, node):
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for element in node.elts:
+                self.target(element)
+        elif isinstance(node, (ast.Subscript, ast.Attribute)):
+            self.part(node)
+        else:
+            self.visit(node)
+
+    def visit_Assign(self, node):
+        self.visit(node.value)
+        for target in node.targets:
+            self.target(target)
+
+    def visit_AnnAssign(self, node):
+        if node.value is not None:
+            self.visit(node.value)
+            self.target(node.target)
+
+    def visit_AugAssign(self, node):
+        if isinstance(node.target, ast.Name):
+            self.load(node.target.id)
+        self.visit(node.value)
+        self.target(node.target)
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        # Functions of the library may write to variables that they are given, and states of random numbers advance.
+        for argument in node.args:
+            if isinstance(argument, ast.Name) and writes_arguments(node.func):
+                self.store(argument.id)
+
+    def visit_For(self, node):
+        self.visit(node.iter)
+        self.inside([node.target, *node.body], True)
+        self.inside(node.orelse)
+
+    def visit_While(self, node):
+        self.inside([node.test, *node.body], True)
+        self.inside(node.orelse)
+
+    def visit_If(self, node):
+        self.visit(node.test)
+        self.inside(node.body)
+        self.inside(node.orelse)
+
+
+# The functions of the library that assign to variables of their caller.
+WRITERS = {
+    "randi", "randf", "randn", "randu", "poisson", "sample_cdf", "sample_triangle", "sample_unit_ring",
+    "sample_unit_disk", "sample_unit_sphere_surface", "sample_unit_sphere", "sample_unit_hemisphere_surface",
+    "sample_unit_hemisphere", "sample_unit_square", "sample_unit_cube", "sample_unit_hypercube", "svd3", "svd2", "qr3",
+    "eig3", "quat_to_axis_angle", "mesh_query_point", "mesh_query_ray", "mesh_query_point_no_sign",
+    "mesh_query_point_sign_normal", "mesh_query_point_sign_winding_number", "mesh_query_furthest_point_no_sign",
+    "mesh_query_next", "mesh_query_aabb_next", "bvh_query_next", "hash_grid_query_next", "transform_set_translation",
+    "transform_set_rotation",
+}  # fmt: skip
+
+
+def writes_arguments(function):
+    """Whether a call names one of WRITERS."""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+    return name in WRITERS
+
+
+def stored_in(statements):
+    """The names that statements store, at any depth."""
+    scan = NameScan((), statements)
+    return {name for name, use in scan.uses.items() if use.stores}
+
+
+def contains(statements, kinds, enter_loops=True):
+    """Whether a statement of one of `kinds` stands among `statements`, at any depth; without loops' bodies if asked."""
+    for statement in statements:
+        if isinstance(statement, kinds):
+            return True
+        if not enter_loops and isinstance(statement, LOOPS):
+            continue
+        for block in ("body", "orelse"):
+            if contains(getattr(statement, block, ()), kinds, enter_loops):
+                return True
+    return False
+
+
+def ends(statements):
+    """Whether every way through the statements ends in a return."""
+    if not statements:
+        return False
+    last = statements[-1]
+    if isinstance(last, ast.Return):
+        return True
+    return isinstance(last, ast.If) and ends(last.body) and ends(last.orelse)
+
+
+def is_structured(statements):
+    """Whether each return of a function ends one of the branches of an if at the function's end, so that the branches
+    can be made to exclude each other, without a flag that says that the function has returned.
+    """
+    for k, statement in enumerate(statements):
+        if isinstance(statement, LOOPS) and contains([statement], (ast.Return,)):
+            return False
+        if isinstance(statement, ast.If) and contains([statement], (ast.Return,)):
+            rest = statements[k + 1 :]
+            if not rest:
+                return is_structured(statement.body) and is_structured(statement.orelse)
+            if ends(statement.body):
+                return is_structured(statement.body) and is_structured(statement.orelse + rest)
+            if ends(statement.orelse):
+                return is_structured(statement.body + rest) and is_structured(statement.orelse)
+            return False
+    return True

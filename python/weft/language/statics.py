@@ -1,0 +1,156 @@
+"""Things of Python in kernels: constants, types, functions, modules, and expressions in ``wp.static``."""
+
+import ast
+import enum
+
+import numpy as np
+
+from .. import _weft
+from ..types import composites, scalars, structs
+from .errors import CodegenError, CodegenTypeError
+from .values import Static, StructValue, TupleValue, Value, literal
+
+
+def of_python(thing):
+    """A thing of Python as an expression: numbers and values are constants, anything else stands for itself.
+
+    Errors: CodegenTypeError for arrays, which kernels get as arguments.
+    """
+    if isinstance(thing, enum.IntFlag) or isinstance(thing, enum.IntEnum):
+        return literal(int(thing))
+    if isinstance(thing, (bool, int, float)):
+        return literal(thing)
+    if isinstance(thing, scalars.Scalar):
+        kind = type(thing)
+        known = thing.value >= 0
+        return Value(kind, (_weft.constant(kind.native.code, thing.value),), nonneg=known)
+    if isinstance(thing, composites.Composite):
+        return constant_value(thing)
+    if isinstance(thing, structs.StructInstance):
+        return struct_constant(thing)
+    if isinstance(thing, (np.number, np.bool_)):
+        from ..types.numpy_types import dtype_from_numpy
+
+        return of_python(dtype_from_numpy(thing.dtype)(thing.item()))
+    if isinstance(thing, _weft.Array) or isinstance(thing, np.ndarray):
+        kind = type(thing)
+        raise CodegenTypeError(
+            f"Invalid external reference type <class '{kind.__module__}.{kind.__qualname__}'>: "
+            "kernels get arrays as arguments"
+        )
+    return Static(thing)
+
+
+def constant_value(value):
+    """A vector, matrix, quaternion or transform of the host as a constant."""
+    code = value.native.code
+    return Value(type(value), tuple(_weft.constant(code, n) for n in value.tolist()))
+
+
+def struct_constant(value):
+    """A struct of the host as a constant. Errors: CodegenTypeError if it holds arrays."""
+    fields = {}
+    for name in type(value)._wp_fields_:
+        field = of_python(getattr(value, name))
+        if isinstance(field, Static):
+            raise CodegenTypeError(f"struct {type(value).__name__} holds an array in {name}: pass it as an argument")
+        kind = type(value)._wp_fields_[name]
+        if isinstance(field, Value) and field.literal is not None:
+            field = Value(kind, (_weft.constant(kind.native.code, field.literal),))
+        fields[name] = field
+    return StructValue(type(value), fields)
+
+
+def evaluate_static(emission, node):
+    """The value of ``wp.static(expression)``: Python evaluates it while the kernel is traced.
+
+    Variables of the kernel have their values there if these are known, such as counters of unrolled loops.
+    Errors: CodegenError for a value that kernels cannot have; whatever the expression raises.
+    """
+    if len(node.args) + len(node.keywords) != 1:
+        raise CodegenError("static() takes one expression")
+    expression = node.args[0] if node.args else node.keywords[0].value
+    names = {}
+    for part in ast.walk(expression):
+        if isinstance(part, ast.Name) and part.id in emission.names:
+            known, number = host_value(emission.lookup(part.id))
+            if known:
+                names[part.id] = number
+    environment = emission.environment
+    scope = dict(environment.function.__globals__)
+    for part in ast.walk(expression):
+        if isinstance(part, ast.Name) and part.id not in names:
+            try:
+                names[part.id] = environment.find(part.id)
+            except KeyError:
+                pass
+    scope.update(names)
+    code = compile(ast.Expression(expression), emission.source.file, "eval")
+    value = eval(code, scope)
+    return of_static(value)
+
+
+def of_static(value):
+    """The value of a static expression. Errors: CodegenError for what no kernel can hold."""
+    reason = unsupported(value)
+    if reason:
+        raise CodegenError(f"Static expression returns an unsupported value: {reason}")
+    made = of_python(value)
+    if isinstance(made, Static) and isinstance(value, (tuple, list)):
+        return TupleValue([of_static(v) for v in value])
+    return made
+
+
+def unsupported(value):
+    """Why a value cannot stand in a kernel; None if it can."""
+    from ..runtime.function import Function
+
+    if value is None:
+        return "None is returned"
+    if isinstance(value, _weft.Array):
+        return "a Warp array cannot be created inside Warp kernels"
+    if isinstance(value, structs.StructInstance):
+        inner = unsupported_field(value, type(value).__qualname__.rpartition(".")[2])
+        if inner:
+            return (
+                "the returned Warp struct contains a data type that cannot be constructed inside Warp kernels: " + inner
+            )
+        return None
+    known = (bool, int, float, str, scalars.Scalar, composites.Composite, np.number, np.bool_, type, Function, range)
+    if isinstance(value, known) or callable(value):
+        return None
+    if isinstance(value, (tuple, list)):
+        return next((r for r in map(unsupported, value) if r), None)
+    return f"value of type {type(value).__module__}.{type(value).__qualname__}"
+
+
+def unsupported_field(value, path):
+    """The array inside a struct, if there is one."""
+    for name in type(value)._wp_fields_:
+        field = getattr(value, name)
+        if isinstance(field, _weft.Array):
+            return f"a Warp array cannot be created inside Warp kernels at {path}.{name}"
+        if isinstance(field, structs.StructInstance):
+            inner = unsupported_field(field, f"{path}.{name}")
+            if inner:
+                return inner
+    return None
+
+
+def host_value(value):
+    """Whether a value of the trace is known, and what it is on the host."""
+    if isinstance(value, Static):
+        return True, value.object
+    if isinstance(value, TupleValue):
+        parts = [host_value(item) for item in value.items]
+        return all(k for k, _ in parts), tuple(n for _, n in parts)
+    if not isinstance(value, Value):
+        return False, None
+    if value.literal is not None:
+        return True, value.literal
+    numbers = [_weft.known(i) for i in value.ids]
+    if any(n is None for n in numbers):
+        return False, None
+    if value.kind == "scalar":
+        return True, numbers[0] if value.scalar in (scalars.int32, scalars.float32) else value.type(numbers[0])
+    return True, value.type._make(numbers)

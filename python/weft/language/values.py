@@ -1,0 +1,222 @@
+"""What expressions of a kernel are while it is traced: typed values, arrays, structs, tuples, and things of Python."""
+
+from .. import _weft
+from ..types import scalars
+from ..types.annotations import ArrayType, type_name
+
+
+class Value:
+    """A number, vector, matrix, quaternion or transform of the trace.
+
+    `literal` is the Python number of a bare literal, whose type adapts to its surroundings; `nonneg` says that the value
+    cannot be negative; `coordinate` that it is coordinate k of n of the thread.
+    """
+
+    __slots__ = ("_ids", "coordinate", "literal", "nonneg", "type")
+
+    def __init__(self, type, ids, literal=None, nonneg=False, coordinate=None):
+        self.type = type
+        self._ids = ids
+        self.literal = literal
+        self.nonneg = nonneg
+        self.coordinate = coordinate
+
+    @property
+    def ids(self):
+        """The ids of the components in the trace."""
+        if self._ids is None:
+            self._ids = (_weft.constant(self.type.native.code, self.literal),)
+        return self._ids
+
+    @property
+    def id(self):
+        """The id of a scalar."""
+        return self.ids[0]
+
+    @property
+    def kind(self):
+        """"scalar", "vector", "matrix", "quaternion" or "transform"."""
+        return self.type.native.kind
+
+    @property
+    def scalar(self):
+        """The scalar type of the components."""
+        return scalars.OF_CODE[self.type.native.code]
+
+
+class ArrayValue:
+    """An array, or a part of it, that the kernel was given."""
+
+    __slots__ = ("dtype", "name", "ref")
+
+    def __init__(self, ref, dtype, name=None):
+        self.ref = ref
+        self.dtype = dtype
+        self.name = name
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.ref.ndim
+
+    @property
+    def type(self):
+        """The array's type, as annotations name it."""
+        return ArrayType(self.dtype, self.ref.ndim)
+
+
+class StructValue:
+    """A struct, field by field: Value, ArrayValue or StructValue each."""
+
+    __slots__ = ("fields", "type")
+
+    def __init__(self, type, fields):
+        self.type = type
+        self.fields = fields
+
+
+class TupleValue:
+    """Several values, as a function returns them."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    @property
+    def type(self):
+        """The types of the values."""
+        return tuple(type_of(item) for item in self.items)
+
+
+class Shape(TupleValue):
+    """The extents of an array."""
+
+    __slots__ = ()
+
+
+class Static:
+    """A thing of Python that is known while the kernel is traced: a function, a type, a module, a string, ..."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, object):
+        self.object = object
+
+    @property
+    def type(self):
+        """The thing itself, as which it is a part of what decides a function's code."""
+        return self.object
+
+
+def literal(number):
+    """The value of a bare number of the source, or of Python's."""
+    if isinstance(number, bool):
+        return Value(scalars.bool, None, number)
+    if isinstance(number, int):
+        wide = not -(1 << 31) <= number < 1 << 32
+        kind = scalars.int64 if wide and number < 1 << 63 else scalars.uint64 if wide else scalars.int32
+        if kind is scalars.int32 and number >= 1 << 31:
+            kind = scalars.uint32
+        return Value(kind, None, number, nonneg=number >= 0)
+    return Value(scalars.float32, None, number)
+
+
+def type_of(value):
+    """The type of an expression, as overloads are chosen by it."""
+    return value.type
+
+
+def name_of_type(value):
+    """The type of an expression as messages show it."""
+    if isinstance(value, Static):
+        thing = value.object
+        return type_name(thing) if isinstance(thing, type) else type(thing).__name__
+    return type_name(value.type)
+
+
+def adapted(value, scalar):
+    """A literal as a value of a scalar type; None if the type cannot hold it, or if the value is no literal."""
+    number = value.literal
+    if number is None:
+        return None
+    if isinstance(number, bool):
+        return value if scalar is scalars.bool else None
+    if scalar is scalars.bool:
+        return None
+    if isinstance(number, float) and not issubclass(scalar, scalars.FloatScalar):
+        return None
+    if issubclass(scalar, scalars.IntegerScalar) and scalar.clean(number) != number:
+        if not (number < 0 and not scalar.signed):
+            return None  # too large: to wrap it silently would change it
+    if issubclass(scalar, scalars.FloatScalar):
+        number = float(number)
+    return Value(scalar, None, number, nonneg=value.nonneg)
+
+
+def fixed(value):
+    """The value without the freedom of a literal: what a name then holds."""
+    if isinstance(value, Value) and value.literal is not None:
+        return Value(value.type, value.ids, None, value.nonneg)
+    return value
+
+
+def flatten(value):
+    """The arguments as which a value crosses a call: pairs of a description and ids, and arrays."""
+    if isinstance(value, Value):
+        return [(value.type.native, value.ids)]
+    if isinstance(value, ArrayValue):
+        return [value.ref]
+    if isinstance(value, StructValue):
+        return [part for field in value.fields.values() for part in flatten(field)]
+    if isinstance(value, TupleValue):
+        return [part for item in value.items for part in flatten(item)]
+    return []
+
+
+def rebuild(kind, parts):
+    """A value of a type from an iterator over what crossed a call (see flatten)."""
+    if isinstance(kind, ArrayType):
+        return ArrayValue(next(parts), kind.dtype)
+    if isinstance(kind, tuple):
+        return TupleValue([rebuild(k, parts) for k in kind])
+    if not isinstance(kind, type) or getattr(kind, "native", None) is None:
+        return Static(kind)
+    if kind.native.kind == "struct":
+        return StructValue(kind, {name: rebuild(field, parts) for name, field in kind._wp_fields_.items()})
+    return Value(kind, tuple(next(parts)))
+
+
+def ids_of(value):
+    """All scalars of a value without arrays, in the order of its layout."""
+    if isinstance(value, Value):
+        return tuple(value.ids)
+    if isinstance(value, StructValue):
+        return tuple(i for field in value.fields.values() for i in ids_of(field))
+    if isinstance(value, TupleValue):
+        return tuple(i for item in value.items for i in ids_of(item))
+    return ()
+
+
+def from_ids(kind, ids):
+    """The value of a type without arrays whose scalars are given."""
+    ids = iter(ids)
+    return _from_ids(kind, ids)
+
+
+def _from_ids(kind, ids):
+    if isinstance(kind, tuple):
+        return TupleValue([_from_ids(k, ids) for k in kind])
+    if kind.native.kind == "struct":
+        return StructValue(kind, {name: _from_ids(field, ids) for name, field in kind._wp_fields_.items()})
+    return Value(kind, tuple(next(ids) for _ in range(kind.native.count)))
+
+
+def zero(kind):
+    """The zero of a type. A field that is an array is nothing until it is assigned."""
+    if kind.native.kind == "struct":
+        fields = {}
+        for name, field in kind._wp_fields_.items():
+            fields[name] = Static(None) if isinstance(field, ArrayType) else zero(field)
+        return StructValue(kind, fields)
+    return Value(kind, _weft.zeros_of(kind.native))

@@ -1,0 +1,163 @@
+"""What a parameter's annotation says: a value type, an array of a type, a struct, or an open type."""
+
+import typing
+from typing import Any
+
+from . import composites, patterns, scalars
+
+
+class ArrayType:
+    """The annotation of an array parameter: ``wp.array(dtype=float)``, ``wp.array2d[wp.vec3]``, ...
+
+    `dtype` is an element type of the package, ``Any`` or an open type; `ndim` is 1 to 4, or None where it is open.
+    """
+
+    def __init__(self, dtype=Any, ndim=1, indexed=False):
+        self.dtype = element_type(dtype)
+        self.ndim = ndim
+        self.indexed = indexed
+
+    @property
+    def is_open(self):
+        """Whether arguments decide the element type or the number of dimensions."""
+        return self.ndim is None or not is_concrete(self.dtype)
+
+    def __eq__(self, other):
+        return isinstance(other, ArrayType) and (self.dtype, self.ndim, self.indexed) == (
+            other.dtype,
+            other.ndim,
+            other.indexed,
+        )
+
+    def __hash__(self):
+        return hash((self.dtype, self.ndim, self.indexed))
+
+    def __repr__(self):
+        name = "indexedarray" if self.indexed else "array"
+        return f"{name}(ndim={self.ndim}, dtype={type_name(self.dtype)})"
+
+
+def element_type(dtype):
+    """The package's class for what a program names as an element type. Errors: TypeError for what is none."""
+    if dtype is Any or dtype is None:
+        return Any
+    if isinstance(dtype, (patterns.Pattern, patterns._ScalarSet, typing.TypeVar)):
+        return dtype
+    if getattr(dtype, "native", None) is not None and isinstance(dtype, type):
+        return dtype
+    return composites.scalar_of(dtype)
+
+
+def is_concrete(cls):
+    """Whether a value type leaves nothing open."""
+    return isinstance(cls, type) and getattr(cls, "native", None) is not None
+
+
+def value_type(annotation):
+    """The class or pattern that an annotation of a parameter means, or its ArrayType.
+
+    Errors: TypeError for an annotation that means no type of kernels.
+    """
+    if isinstance(annotation, ArrayType):
+        return annotation
+    made = getattr(annotation, "_wp_annotation_", None)
+    if made is not None:
+        return made
+    if annotation is Any or isinstance(annotation, (patterns.Pattern, patterns._ScalarSet, typing.TypeVar)):
+        return annotation
+    if annotation in (int, float, bool):
+        return composites.scalar_of(annotation)
+    if is_concrete(annotation):
+        return annotation
+    if isinstance(annotation, typing._GenericAlias) and annotation.__origin__ is tuple:
+        return tuple(value_type(a) for a in annotation.__args__)
+    if isinstance(annotation, type) and annotation.__module__ != "builtins" and issubclass(annotation, int):
+        return scalars.int32  # enumerations of integers
+    if typing.get_origin(annotation) is not None and typing.get_origin(annotation).__name__ == "Callable":
+        return typing.Callable
+    if annotation is typing.Callable:
+        return typing.Callable
+    raise TypeError(f"{annotation!r} is no type of kernels: use int, float, wp.vec3, wp.array(dtype=...), a struct, ...")
+
+
+def is_open(annotation):
+    """Whether a parameter's type is decided by its argument."""
+    if isinstance(annotation, ArrayType):
+        return annotation.is_open
+    if isinstance(annotation, tuple):
+        return any(is_open(a) for a in annotation)
+    return not is_concrete(annotation)
+
+
+def matches(annotation, given):
+    """Whether an argument's type is one that a parameter takes, exactly: literals are adapted before."""
+    if annotation is Any:
+        return True
+    if annotation is typing.Callable:
+        return callable(given) and not isinstance(given, type)
+    if isinstance(annotation, ArrayType):
+        if not isinstance(given, ArrayType):
+            return False
+        if annotation.ndim is not None and given.ndim != annotation.ndim:
+            return False
+        return matches(annotation.dtype, given.dtype)
+    if isinstance(annotation, tuple):
+        return (
+            isinstance(given, tuple)
+            and len(given) == len(annotation)
+            and all(matches(a, g) for a, g in zip(annotation, given))
+        )
+    if isinstance(given, (ArrayType, tuple)):
+        return False
+    if isinstance(annotation, patterns.Pattern):
+        return annotation.matches(given)
+    if isinstance(annotation, (patterns._ScalarSet, typing.TypeVar)):
+        return is_concrete(given) and given.native.kind == "scalar" and patterns.allows(annotation, given)
+    return is_concrete(given) and same_type(annotation, given)
+
+
+def same_type(a, b):
+    """Whether two concrete types are one: the module has one description for each."""
+    return a.native is b.native
+
+
+def type_name(cls):
+    """A type as messages show it."""
+    if isinstance(cls, tuple):
+        return f"({', '.join(type_name(c) for c in cls)})"
+    if isinstance(cls, ArrayType):
+        return f"array{'' if cls.ndim == 1 else str(cls.ndim) + 'd'}[{type_name(cls.dtype)}]"
+    return getattr(cls, "__name__", str(cls))
+
+
+def specificity(annotation):
+    """How much a parameter's annotation says, to choose between overloads that all take the arguments."""
+    if annotation is Any:
+        return 0
+    if isinstance(annotation, ArrayType):
+        return 2 + specificity(annotation.dtype)
+    if isinstance(annotation, (patterns._ScalarSet, typing.TypeVar)):
+        return 1
+    if isinstance(annotation, patterns.Pattern):
+        return 1 + sum(isinstance(n, int) for n in annotation.shape) + (annotation.dtype is not Any)
+    return 8
+
+
+def resolve_annotations(function, extra=None):
+    """The annotations of a Python function as objects, with strings evaluated where the function stands.
+
+    Errors: NameError and others of the evaluation.
+    """
+    names = dict(getattr(function, "__globals__", {}))
+    closure = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(function.__code__.co_freevars, closure):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            pass  # assigned later
+    if extra:
+        names.update(extra)
+    resolved = {}
+    for name, annotation in function.__annotations__.items():
+        resolved[name] = eval(annotation, names) if isinstance(annotation, str) else annotation
+    return resolved

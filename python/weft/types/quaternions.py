@@ -1,0 +1,109 @@
+"""Quaternions (x, y, z, w) and transforms (a position and a quaternion)."""
+
+from .. import _weft
+from . import composites, patterns, scalars, vectors
+
+quaternions_ = {}
+transforms_ = {}
+
+
+class Quaternion(vectors.Vector):
+    """A quaternion x, y, z, w, of which w is the real part:
+
+    Built from no argument (zeros), four numbers, a vector and the real part, or another quaternion or sequence.
+    Errors: ValueError for another number of components.
+    """
+
+    _wp_generic_type_str_ = "quat_t"
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(map(str, self.tolist()))})"
+
+
+class Transform(vectors.Vector):
+    """A transform of a rigid body, a position p and a rotation q:
+
+    Built from no argument (zeros), a position and a quaternion, seven numbers, or keywords ``p`` and ``q``.
+    Errors: ValueError for another number of components.
+    """
+
+    _wp_generic_type_str_ = "transform_t"
+
+    def __init__(self, *args, p=None, q=None):
+        if p is not None or q is not None:
+            if args and (len(args) > 1 or p is not None):
+                raise ValueError("a transform takes a position and a rotation, each once")
+            args = (*args, *(() if p is None else (p,)))
+            args = args if args else ((0.0, 0.0, 0.0),)
+            args = (*args, (0.0, 0.0, 0.0, 1.0) if q is None else q)
+        elif len(args) == 1 and not isinstance(args[0], Transform) and _holds(args[0], 3):
+            args = (args[0], (0.0, 0.0, 0.0, 1.0))
+        super().__init__(*args)
+
+    @property
+    def p(self):
+        """The position, a vector."""
+        return vectors.vector(3, type(self)._wp_scalar_type_)._make(self.tolist()[:3])
+
+    @property
+    def q(self):
+        """The rotation, a quaternion."""
+        return quaternion(type(self)._wp_scalar_type_)._make(self.tolist()[3:])
+
+    def __getattr__(self, name):
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if name == "p":
+            self[0:3] = value
+        elif name == "q":
+            self[3:7] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __repr__(self):
+        numbers = self.tolist()
+        return f"{type(self).__name__}(p={tuple(numbers[:3])}, q={tuple(numbers[3:])})"
+
+
+def _holds(value, count):
+    return hasattr(value, "__len__") and len(value) == count
+
+
+def quaternion(dtype=scalars.float32):
+    """The type of quaternions of a floating-point type; the same class each time.
+
+    Errors: TypeError for another type.
+    """
+    scalar = patterns.scalar_or_none(dtype)
+    if scalar is None:
+        return patterns.Pattern("quaternion", (), dtype)
+    cls = quaternions_.get(scalar)
+    if cls is None:
+        if scalar not in scalars.FLOATS:
+            raise TypeError(f"a quaternion is of float16, float32 or float64, not {scalar.__name__}")
+        native = _weft.quaternion_dtype(scalar.native.code)
+        members = {"_wp_type_params_": [scalar]}
+        cls = composites.type_named("quat" + vectors.LETTERS[scalar], Quaternion, native, scalar, (4,), **members)
+        quaternions_[scalar] = cls
+    return cls
+
+
+def transformation(dtype=scalars.float32):
+    """The type of transforms of a floating-point type; the same class each time.
+
+    Errors: TypeError for another type.
+    """
+    scalar = patterns.scalar_or_none(dtype)
+    if scalar is None:
+        return patterns.Pattern("transform", (), dtype)
+    cls = transforms_.get(scalar)
+    if cls is None:
+        if scalar not in scalars.FLOATS:
+            raise TypeError(f"a transform is of float16, float32 or float64, not {scalar.__name__}")
+        native = _weft.transform_dtype(scalar.native.code)
+        members = {"_wp_type_params_": [scalar]}
+        name = "transform" + vectors.LETTERS[scalar]
+        cls = composites.type_named(name, Transform, native, scalar, (7,), **members)
+        transforms_[scalar] = cls
+    return cls

@@ -1,0 +1,121 @@
+"""Vectors of any length and scalar type."""
+
+import operator
+
+from .. import _weft
+from . import composites, patterns, scalars
+
+# The letters after the length in a vector's name: vec3d, vec2ub, ...
+LETTERS = {
+    scalars.int8: "b",
+    scalars.uint8: "ub",
+    scalars.int16: "s",
+    scalars.uint16: "us",
+    scalars.int32: "i",
+    scalars.uint32: "ui",
+    scalars.int64: "l",
+    scalars.uint64: "ul",
+    scalars.float16: "h",
+    scalars.float32: "f",
+    scalars.float64: "d",
+    scalars.bool: "bool",
+}
+
+made_ = {}
+
+
+class Vector(composites.Composite):
+    """A vector of numbers:
+
+    Built from no argument (zeros), one number (all components), as many numbers as it has components, or another
+    vector or sequence of that length.
+    Errors: ValueError for another number of components.
+    """
+
+    _wp_generic_type_str_ = "vec_t"
+
+    def __init__(self, *args):
+        length = type(self)._length_
+        if not args:
+            numbers = [0] * length
+        else:
+            numbers = composites.flatten(args)
+            if len(numbers) == 1 and len(args) == 1 and length != 1 and not hasattr(args[0], "__len__"):
+                numbers = numbers * length
+        if len(numbers) != length:
+            raise ValueError(
+                f"Invalid number of arguments in vector constructor, expected {length} elements, got {len(numbers)}"
+            )
+        super().__init__(self.native, [composites.scalars_clean(type(self), n) for n in numbers])
+
+    def _place(self, key):
+        try:
+            k = operator.index(key)
+        except TypeError:
+            raise KeyError(f"Invalid key {key}, expected int or slice") from None
+        n = type(self)._length_
+        if not -n <= k < n:
+            raise IndexError(f"index {k} is out of range for a vector of {n} components")
+        return k + n if k < 0 else k
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            numbers = self.tolist()[key]
+            return vector(len(numbers), type(self)._wp_scalar_type_)._make(numbers) if numbers else []
+        return self.get(self._place(key))
+
+    def __setitem__(self, key, value):
+        if isinstance(key, slice):
+            places = range(*key.indices(type(self)._length_))
+            single = not hasattr(value, "__len__")
+            numbers = [composites.number_of(value)] * len(places) if single else composites.flatten(value)
+            if len(numbers) != len(places):
+                raise ValueError(f"the slice has {len(places)} components, not {len(numbers)}")
+            for k, number in zip(places, numbers):
+                self.set(k, composites.scalars_clean(type(self), number))
+            return
+        if hasattr(value, "__len__"):
+            raise TypeError(f"Expected to assign a `{type(self)._wp_scalar_type_.__name__}` value")
+        self.set(self._place(key), composites.scalars_clean(type(self), value))
+
+    def __getattr__(self, name):
+        k = "xyzw".find(name) if len(name) == 1 else -1
+        if not 0 <= k < type(self)._length_:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return self.get(k)
+
+    def __setattr__(self, name, value):
+        k = "xyzw".find(name) if len(name) == 1 else -1
+        if 0 <= k < type(self)._length_:
+            self[k] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(map(str, self.tolist()))})"
+
+    def __str__(self):
+        return f"[{', '.join(map(str, self.tolist()))}]"
+
+
+def vector(length, dtype):
+    """The type of vectors of `length` components of a scalar type; the same class each time.
+
+    Errors: TypeError for what is no scalar type, ValueError for a length below 1.
+    """
+    scalar = patterns.scalar_or_none(dtype)
+    if scalar is None or not isinstance(length, int):
+        return patterns.Pattern("vector", (length,), dtype)
+    if length < 1:
+        raise ValueError(f"a vector has at least one component, not {length}")
+    cls = made_.get((length, scalar))
+    if cls is None:
+        name = f"vec{length}{LETTERS[scalar]}"
+        native = _weft.vector_dtype(scalar.native.code, length)
+        members = {"_wp_type_params_": [length, scalar], "_wp_generic_type_hint_": Vector}
+        cls = composites.type_named(name, Vector, native, scalar, (length,), **members)
+        made_[length, scalar] = cls
+    return cls
