@@ -14,6 +14,7 @@ void add_control(nb::module_& m);
 void add_array_refs(nb::module_& m);
 void add_threads(nb::module_& m);
 void add_library(nb::module_& m);
+void add_queries(nb::module_& m);
 // Kernels and launches
 void add_kernels(nb::module_& m);
 void add_functions(nb::module_& m);
@@ -25,6 +26,8 @@ void add_arrays(nb::module_& m);
 void add_array_making(nb::module_& m);
 void add_tapes(nb::module_& m);
 void add_graphs(nb::module_& m);
+void add_geometry(nb::module_& m);
+void add_algorithms(nb::module_& m);
 void add_reports(nb::module_& m);
 
 }  // namespace weft::python

@@ -196,7 +196,8 @@ nb::object unpack_scalar(const std::byte* from, Type type) {
 void pack_value(PyObject* value, const DType& dtype, std::byte* to) {
   if (dtype.kind == DType::Kind::scalar) return pack_scalar(value, dtype.type, to);
   if (dtype.is_struct()) return pack_struct(value, dtype, to);
-  if (const Value * v; nb::try_cast<const Value*>(nb::handle(value), v) && &v->dtype() == &dtype) {
+  const Value* const v = as<const Value>(value);
+  if (v && &v->dtype() == &dtype) {
     std::memcpy(to, v->bytes(), dtype.size);
     return;
   }

@@ -147,15 +147,14 @@ const DType& quaternion_type_of(ir::Type type) { return flat(DType::Kind::quater
 const DType& transform_type_of(ir::Type type) { return flat(DType::Kind::transform, type, 7, 1); }
 
 const DType& type_from(nb::handle object) {
-  const DType* type = nullptr;
-  if (nb::try_cast<const DType*>(object, type) && type) return *type;
+  if (const DType* const type = as<const DType>(object)) return *type;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return scalar_type_of(ir::Type::f32);
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return scalar_type_of(ir::Type::i32);
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return scalar_type_of(ir::Type::b1);
   static PyObject* const native = PyUnicode_InternFromString("native");
   if (PyObject* held = PyObject_GetAttr(object.ptr(), native)) {
     const nb::object owned = nb::steal(held);
-    if (nb::try_cast<const DType*>(owned, type) && type) return *type;
+    if (const DType* const type = as<const DType>(owned)) return *type;
   } else {
     PyErr_Clear();
   }

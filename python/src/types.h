@@ -78,6 +78,13 @@ struct TypeOf<transformation<T>> {
   static const DType& get() { return transform_type_of(scalar_type<T>()); }
 };
 
+/// The C++ object of an object of Python's, or null if it is of another class.
+template <class T>
+T* as(nb::handle object) {
+  T* held = nullptr;
+  return nb::try_cast<T*>(object, held) ? held : nullptr;
+}
+
 /// The type that an object of Python's stands for: a DType, an object with one in its attribute `native`, or one of
 /// Python's own float (float32), int (int32) and bool.
 /// Errors: TypeError for anything else.

@@ -71,6 +71,23 @@ Array* array_of(PyObject* object);
 /// Errors: TypeError for what is no array.
 Array& array_from(nb::handle object);
 
+/// An array of Python's as one of C++.
+/// Errors: TypeError that names `what` for elements of another type and another number of dimensions.
+template <class T, int N = 1>
+weft::Array<T, N> typed(nb::handle object, const char* what) {
+  struct Typed : weft::Array<T, N> {
+    explicit Typed(const ArrayBase& base) { static_cast<ArrayBase&>(*this) = base; }
+  };
+  const Array& given = array_from(object);
+  const DType& wanted = TypeOf<T>::get();
+  if (&given.dtype() != &wanted || given.ndim() != N)
+    throw nb::type_error((std::string(what) + ": an array of " + wanted.name + " with " + std::to_string(N) +
+                          " dimension(s) is wanted, not one of " + given.dtype().name + " with " +
+                          std::to_string(given.ndim()))
+                             .c_str());
+  return Typed(given);
+}
+
 /// The sizes in an int or a sequence of ints.
 /// Errors: TypeError, ValueError for more than four.
 Extent extent_from(nb::handle shape);

@@ -21,12 +21,11 @@ thread_local std::optional<Device> chosen;
 /// An object that Python gives in place of one of these: the package's class, which has it in its attribute `native`.
 template <class T>
 T held_by(nb::handle object, const char* what) {
-  T* held = nullptr;
-  if (nb::try_cast<T*>(object, held) && held) return *held;
+  if (T* const held = as<T>(object)) return *held;
   static PyObject* const native = PyUnicode_InternFromString("native");
   if (PyObject* attribute = PyObject_GetAttr(object.ptr(), native)) {
     const nb::object owned = nb::steal(attribute);
-    if (nb::try_cast<T*>(owned, held) && held) return *held;
+    if (T* const held = as<T>(owned)) return *held;
   } else {
     PyErr_Clear();
   }
@@ -110,8 +109,8 @@ void add_devices(nb::module_& m) {
            })
       .def("__eq__",
            [](const Device& a, nb::handle b) {
-             Device* other = nullptr;
-             return nb::try_cast<Device*>(b, other) && other && a == *other;
+             const Device* const other = as<const Device>(b);
+             return other && a == *other;
            })
       .def("__hash__", [](const Device& d) { return reinterpret_cast<std::intptr_t>(d.state().get()) >> 4; })
       .def("__repr__", [](const Device& d) { return "<weft device " + d.name() + ">"; });
@@ -127,8 +126,8 @@ void add_devices(nb::module_& m) {
       .def("synchronize", [](Stream& s) { waiting([&] { s.synchronize(); }); })
       .def("__eq__",
            [](const Stream& a, nb::handle b) {
-             Stream* other = nullptr;
-             return nb::try_cast<Stream*>(b, other) && other && &detail::state_of(a) == &detail::state_of(*other);
+             const Stream* const other = as<const Stream>(b);
+             return other && &detail::state_of(a) == &detail::state_of(*other);
            })
       .def("__hash__", [](const Stream& s) { return reinterpret_cast<std::intptr_t>(&detail::state_of(s)) >> 4; });
   nb::class_<Scope>(m, "StreamScope", "Sends this thread's work to a stream, from enter() to exit().")

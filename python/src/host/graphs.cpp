@@ -43,16 +43,7 @@ class PyCapture {
   std::thread::id thread_;
 };
 
-/// The flag of a condition.
-weft::Array<int> flag_from(nb::handle object) {
-  const Array& given = array_from(object);
-  if (&given.dtype() != &scalar_type_of(ir::Type::i32) || given.ndim() != 1)
-    throw nb::type_error("the flag of a condition is an array of one int32");
-  struct Flag : weft::Array<int> {
-    explicit Flag(const ArrayBase& a) { static_cast<ArrayBase&>(*this) = a; }
-  };
-  return Flag(given);
-}
+weft::Array<int> flag_from(nb::handle object) { return typed<int>(object, "the flag of a condition"); }
 
 }  // namespace
 

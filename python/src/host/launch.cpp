@@ -110,9 +110,8 @@ nb::tuple all_of(const Items& inputs, const Items& outputs) {
 }
 
 KernelHandle& handle_of(PyObject* object) {
-  KernelHandle* handle = nullptr;
-  if (!nb::try_cast<KernelHandle*>(nb::handle(object), handle) || !handle)
-    throw nb::type_error("launch() takes a kernel: a function decorated with @weft.kernel");
+  KernelHandle* const handle = as<KernelHandle>(object);
+  if (!handle) throw nb::type_error("launch() takes a kernel: a function decorated with @weft.kernel");
   return *handle;
 }
 
@@ -122,8 +121,8 @@ Kernel& kernel_of(KernelHandle& handle, PyObject* object, const Items& inputs, c
   const nb::object resolve = nb::steal(PyObject_GetAttr(object, resolve_));
   if (!resolve.is_valid()) throw nb::python_error();
   kept = resolve(all_of(inputs, outputs));
-  Kernel* kernel = nullptr;
-  if (!nb::try_cast<Kernel*>(kept, kernel) || !kernel) throw nb::type_error("resolve() gives a Kernel");
+  Kernel* const kernel = as<Kernel>(kept);
+  if (!kernel) throw nb::type_error("resolve() gives a Kernel");
   return *kernel;
 }
 

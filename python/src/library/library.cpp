@@ -9,6 +9,7 @@
 
 #include "../module.h"
 #include "../trace/array_refs.h"
+#include "host_call.h"
 #include "search.h"
 
 namespace weft::python {
@@ -72,9 +73,8 @@ std::vector<Result> run(const Form& form, const std::vector<Ids>& values) {
 
 nb::object call(const std::string& name, nb::tuple dtypes, nb::tuple values) {
   if (dtypes.size() != values.size()) throw nb::type_error("there is a type for each value");
-  const Loc loc = here();
   for (nb::handle v : values)
-    if (nb::isinstance<ArrayRef>(v)) return call_search(name, dtypes, values);
+    if (as<ArrayRef>(v)) return call_search(name, dtypes, values);
   std::vector<const DType*> types;
   std::vector<Ids> ids;
   for (std::size_t k = 0; k < dtypes.size(); ++k) {
@@ -85,18 +85,7 @@ nb::object call(const std::string& name, nb::tuple dtypes, nb::tuple values) {
     for (std::size_t i = 0; i < ids.back().size(); ++i)
       expect_type(ids.back()[i], types.back()->leaves[i].type, "an argument");
   }
-  const auto known = functions().find(name);
-  if (known == functions().end()) refuse(name, types);
-  // What the library records carries the place of the call.
-  const tracing::CallPlace place(loc);
-  if (const Form* const form = find_form(name, types)) return objects_of(run(*form, ids));
-  if (known->second.sized) {
-    std::vector<Operand> operands;
-    for (std::size_t k = 0; k < types.size(); ++k) operands.push_back({types[k], ids[k].data()});
-    std::vector<Result> results;
-    if (known->second.sized(operands, results)) return objects_of(results);
-  }
-  refuse(name, types);
+  return objects_of(call_library(name, types, ids));
 }
 
 nb::dict names() {
@@ -111,6 +100,22 @@ nb::dict names() {
 }
 
 }  // namespace
+
+std::vector<Result> call_library(const std::string& name, const std::vector<const DType*>& types,
+                                 const std::vector<Ids>& values) {
+  const auto known = functions().find(name);
+  if (known == functions().end()) refuse(name, types);
+  // What the library records carries the place of the call.
+  const tracing::CallPlace place(here());
+  if (const Form* const form = find_form(name, types)) return run(*form, values);
+  if (known->second.sized) {
+    std::vector<Operand> operands;
+    for (std::size_t k = 0; k < types.size(); ++k) operands.push_back({types[k], values[k].data()});
+    std::vector<Result> results;
+    if (known->second.sized(operands, results)) return results;
+  }
+  refuse(name, types);
+}
 
 const Form* find_form(std::string_view name, std::span<const DType* const> types) {
   const auto known = functions().find(name);
@@ -135,7 +140,10 @@ void add_library(nb::module_& m) {
   add_rotation_functions();
   add_random_functions();
   add_shape_functions();
+  add_mesh_functions();
   m.def("library", &names, "The names of the library's functions, each with the types that it takes and gives.");
+  m.def("call_host", &call_host, nb::arg("name"), nb::arg("dtypes"), nb::arg("values"),
+        "Calls a function of the library on numbers of the host; gives lists of numbers.");
   m.def("call", &call, nb::arg("name"), nb::arg("dtypes"), nb::arg("values"));
 }
 

@@ -133,6 +133,11 @@ void for_integers(F f) {
   f.template operator()<std::uint64_t>();
 }
 
+/// Calls a function of the library in the kernel that is traced.
+/// Errors: TypeError naming what the function takes.
+std::vector<Result> call_library(const std::string& name, const std::vector<const DType*>& types,
+                                 const std::vector<Ids>& values);
+
 // The parts of the library.
 void add_number_functions();
 void add_sized_functions();
@@ -140,5 +145,6 @@ void add_matrix_functions();
 void add_rotation_functions();
 void add_random_functions();
 void add_shape_functions();
+void add_mesh_functions();
 
 }  // namespace weft::python

@@ -28,8 +28,8 @@ Id scalar(nb::handle value, ir::Type type, const char* what) {
 nb::object one(const DType& dtype, Id id) { return nb::make_tuple(dtype.object(), nb::cast(Ids({&id, 1}))); }
 
 nb::object sample(nb::tuple values, const std::string& name) {
-  const ArrayRef* cdf;
-  if (values.size() != 2 || !nb::try_cast<const ArrayRef*>(values[1], cdf)) refuse(name);
+  const ArrayRef* const cdf = values.size() == 2 ? as<const ArrayRef>(values[1]) : nullptr;
+  if (!cdf) refuse(name);
   if (cdf->ndim() != 1 || cdf->is_null() || cdf->dtype != &scalar_type_of(ir::Type::f32)) refuse(name);
   Var<std::uint32_t> state(scalar(values[0], ir::Type::u32, "the state"), detail::FromId{});
   const Var<int> index = detail::cdf_index(state, cdf->layout, here());
@@ -45,8 +45,8 @@ nb::object call_search(const std::string& name, nb::tuple, nb::tuple values) {
   if (name == "sample_cdf") return sample(values, name);
   const bool above = name == "upper_bound";
   if (!above && name != "lower_bound") refuse(name);
-  const ArrayRef* sorted;
-  if ((values.size() != 2 && values.size() != 4) || !nb::try_cast<const ArrayRef*>(values[0], sorted)) refuse(name);
+  const ArrayRef* const sorted = values.size() == 2 || values.size() == 4 ? as<const ArrayRef>(values[0]) : nullptr;
+  if (!sorted) refuse(name);
   if (sorted->ndim() != 1 || sorted->is_null() || sorted->dtype->kind != DType::Kind::scalar) refuse(name);
   const ir::Type type = sorted->dtype->type;
   if (!ir::is_numeric(type)) refuse(name);

@@ -34,7 +34,7 @@ struct CallNow {
 nb::tuple take_arguments(detail::FuncInputs& inputs) {
   nb::list inside;
   for (nb::handle given : CallNow::innermost()->args) {
-    if (const ArrayRef * array; nb::try_cast<const ArrayRef*>(given, array)) {
+    if (const ArrayRef* const array = as<const ArrayRef>(given)) {
       inside.append(nb::cast(ArrayRef{inputs.next_array(), array->dtype}));
       continue;
     }
@@ -69,7 +69,7 @@ void run_replay(const detail::FuncCore& core, detail::FuncInputs& inputs, std::v
 std::size_t count_reals(nb::tuple args) {
   std::size_t reals = 0;
   for (nb::handle given : args) {
-    if (nb::isinstance<ArrayRef>(given)) continue;
+    if (as<const ArrayRef>(given)) continue;
     for (const detail::Leaf& l : type_from(nb::cast<nb::tuple>(given)[0]).leaves) reals += ir::is_float(l.type);
   }
   return reals;
@@ -82,7 +82,7 @@ void run_gradient(const detail::FuncCore& core, detail::FuncInputs& inputs, std:
   const ir::Module& function = tracing::Trace::current().module();
   std::size_t taken = 0;
   for (nb::handle given : args) {
-    if (const ArrayRef * array; nb::try_cast<const ArrayRef*>(given, array)) {
+    if (const ArrayRef* const array = as<const ArrayRef>(given)) {
       const detail::ArrLayout& l = array->layout;
       if (l.base == ir::kNone) continue;
       taken += 1 + (l.start != ir::kNone) + std::size_t(l.ndim - l.first) * (l.strided ? 2 : 1);
@@ -115,7 +115,7 @@ Ids call(nb::object callee, nb::tuple args, nb::tuple form) {
   // FuncInputs takes the facts of arrays from the front of the form: what else decides the code comes after them.
   std::vector<std::uint32_t> further;
   for (nb::handle arg : args) {
-    if (const ArrayRef * array; nb::try_cast<const ArrayRef*>(arg, array)) {
+    if (const ArrayRef* const array = as<const ArrayRef>(arg)) {
       given.add(array->layout, here());
       further.push_back(array->dtype->number);
       continue;

@@ -1,0 +1,1 @@
+"""What programs hold on the host: kernels, functions, arrays, devices, tapes."""

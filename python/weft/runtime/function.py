@@ -1,0 +1,109 @@
+"""Functions that kernels call: ``@wp.func``."""
+
+import functools
+
+from ..language.functions import Overloads
+from ..types import annotations
+from .module import get_module
+
+
+class Function(Overloads):
+    """A function of kernels, with one or more overloads. Called on the host it is the Python function."""
+
+    def __init__(self, func=None, key=None, module=None, namespace="", **_):
+        key = key or (func.__qualname__ if func is not None else None)
+        super().__init__(key)
+        self.module = module or (get_module(func.__module__) if func is not None else None)
+        if func is not None:
+            self.add(func)
+            functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+
+    @property
+    def func(self):
+        """The Python function that was added last."""
+        return self.overloads[-1].function
+
+    @property
+    def input_types(self):
+        """The parameters' types by name, of the overload that was added last."""
+        return {name: kind for name, kind, _ in self.overloads[-1].parameters}
+
+    def is_builtin(self):
+        """False: the language's own functions say True."""
+        return False
+
+    def __call__(self, *args, **keywords):
+        if len(self.overloads) == 1:
+            return self.overloads[0].function(*args, **keywords)
+        for overload in self.overloads:
+            if fits(overload, args, keywords):
+                return overload.function(*args, **keywords)
+        shown = ", ".join(str(a) for a in args)
+        raise RuntimeError(f"Error calling function '{self.key}', no overload found for arguments ({shown},)")
+
+    def __repr__(self):
+        return f"<Function {self.key}>"
+
+
+def fits(overload, args, keywords):
+    """Whether values of the host are ones that an overload takes."""
+    names = [name for name, _, _ in overload.parameters]
+    if len(args) + len(keywords) > len(names) or not set(keywords) <= set(names):
+        return False
+    given = [*zip(names, args), *keywords.items()]
+    kinds = {name: kind for name, kind, _ in overload.parameters}
+    return all(value_fits(kinds[name], value) for name, value in given)
+
+
+def value_fits(kind, value):
+    """Whether a value of the host is of a parameter's type."""
+    from ..types import composites, scalars
+
+    if isinstance(value, bool):
+        return annotations.matches(kind, scalars.bool)
+    if isinstance(value, int):
+        return not isinstance(kind, (annotations.ArrayType, tuple)) and annotations.matches(kind, scalars.int32)
+    if isinstance(value, float):
+        return annotations.matches(kind, scalars.float32)
+    if isinstance(value, (scalars.Scalar, composites.Composite)):
+        return annotations.matches(kind, type(value))
+    return annotations.matches(kind, type_of_argument(value))
+
+
+def type_of_argument(value):
+    """The type of a value of the host that is no number."""
+    element = getattr(value, "dtype", None)
+    if annotations.is_concrete(element):
+        return annotations.ArrayType(element, value.ndim)
+    return type(value)
+
+
+def func(f=None, *, name=None, module=None, **_):
+    """Makes a function that kernels call (decorator). Parameters are annotated, as those of kernels; ``Any`` and open
+    types make it generic. Further functions of the same name in one Python module are overloads of it.
+
+    Errors: CodegenError at the first use for annotations that are no types of kernels.
+    """
+
+    def made(function):
+        home = get_module(module if isinstance(module, str) else function.__module__)
+        key = name or function.__qualname__
+        known = home.functions.get(key)
+        is_closure = "<locals>" in function.__qualname__
+        if known is None or is_closure and not same_scope(known, function):
+            known = Function(function, key=key, module=home)
+            home.functions[key] = known
+        else:
+            known.add(function)
+        return known
+
+    return made if f is None else made(f)
+
+
+def same_scope(known, function):
+    """Whether a function inside a function is an overload: it then stands in the same call of the outer function as the
+    one before, which shows by its place after that one in the same code.
+    """
+    before = known.overloads[-1].function
+    same_file = before.__code__.co_filename == function.__code__.co_filename
+    return same_file and before.__code__.co_firstlineno < function.__code__.co_firstlineno

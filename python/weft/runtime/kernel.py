@@ -1,0 +1,265 @@
+"""Kernels: ``@wp.kernel``, ``wp.Kernel``, ``wp.overload``."""
+
+import functools
+import inspect
+import typing
+
+from .. import _weft, config
+from ..language.emitter import Emission, Environment
+from ..language.errors import CodegenError
+from ..language.source import source_of
+from ..language.values import ArrayValue, StructValue, from_ids, rebuild
+from ..types import annotations, composites, scalars
+from ..types.annotations import ArrayType, type_name
+from .module import Module, get_module
+
+class Kernel(_weft.KernelHandle):
+    """A kernel: a Python function with annotated parameters that returns nothing.
+
+    It is traced when it is first launched. `options` override those of its module.
+    Errors: CodegenError at the first launch, with file and line.
+    """
+
+    def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None, kinds=None):
+        super().__init__()
+        self.func = func
+        self.module = module if isinstance(module, Module) else get_module(module or func.__module__)
+        self.key = key or func.__qualname__.replace("<locals>.", "").replace(".", "__")
+        self.options = dict(options or {})
+        self.environment = Environment(func)
+        self.kinds = kinds
+        self.parameters_ = None
+        self.instances = {}
+        self.fixed = None  # the kernel's own native form
+        functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+        if kinds is None:
+            self.module.kernels[self.key] = self
+
+    @property
+    def parameters(self):
+        """The names and types of the parameters. Errors: CodegenError for an annotation that is missing or no type."""
+        if self.parameters_ is None:
+            self.parameters_ = self.read_parameters()
+        return self.parameters_
+
+    def read_parameters(self):
+        """Reads the signature; strings among the annotations are evaluated now."""
+        resolved = annotations.resolve_annotations(self.func)
+        found = []
+        for k, (name, parameter) in enumerate(inspect.signature(self.func).parameters.items()):
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise CodegenError(f"kernel {self.key}: parameter *{name} is not supported")
+            if self.kinds is not None:
+                found.append((name, self.kinds[k]))
+                continue
+            if name not in resolved:
+                raise CodegenError(f"Incomplete argument annotations on function {self.key}")
+            try:
+                found.append((name, annotations.value_type(resolved[name])))
+            except TypeError as error:
+                raise CodegenError(f"parameter {name} of kernel {self.key}: {error}") from None
+        return found
+
+    @property
+    def is_generic(self):
+        """Whether arguments decide types of parameters."""
+        return any(annotations.is_open(kind) for _, kind in self.parameters)
+
+    @property
+    def arg_types(self):
+        """The types of the parameters by name."""
+        return dict(self.parameters)
+
+    def option(self, name):
+        """An option of the kernel, else of its module, else of the package."""
+        for options in (self.options, self.module.options):
+            if options.get(name) is not None:
+                return options[name]
+        return getattr(config, name, None)
+
+    def resolve(self, args):
+        """The native kernel for the arguments of a launch. The launch calls it until `native` is set."""
+        if not self.is_generic:
+            self.native = self.native_kernel()
+            return self.native
+        return self.instance(self.types_of(args)).native_kernel()
+
+    def native_kernel(self):
+        """The kernel as the module has it. Nothing is traced yet."""
+        if self.fixed is None:
+            source = source_of(self.func)
+            options = {"max_unroll": self.option("max_unroll")}
+            self.fixed = _weft.Kernel(
+                self.key,
+                source.file,
+                source.line,
+                [native_parameter(self.key, name, kind) for name, kind in self.parameters],
+                functools.partial(trace, source, self.key, self.environment, self.parameters, options),
+                block=0,
+                contract=bool(self.option("fuse_fp")),
+                checks=self.option("mode") == "debug",
+                finite=bool(self.option("verify_fp")),
+            )
+        return self.fixed
+
+    def instance(self, kinds):
+        """The kernel for given types of its parameters."""
+        kinds = tuple(kinds)
+        made = self.instances.get(kinds)
+        if made is None:
+            made = Kernel(self.func, self.key, self.module, self.options, kinds=kinds)
+            self.instances[kinds] = made
+        return made
+
+    def types_of(self, args):
+        """The types of a launch's arguments where parameters leave them open.
+
+        Errors: CodegenError for arguments that the parameters do not take.
+        """
+        if len(args) != len(self.parameters):
+            raise RuntimeError(
+                f"Error launching kernel '{self.key}', passed {len(args)} arguments but kernel requires "
+                f"{len(self.parameters)}."
+            )
+        kinds = []
+        for (name, kind), value in zip(self.parameters, args):
+            if annotations.is_open(kind):
+                given = type_of_value(value, kind)
+                if given is None or not annotations.matches(kind, given):
+                    raise RuntimeError(
+                        f"Unable to infer the type of argument '{name}' for kernel {self.key}, got {type(value)}"
+                    )
+                kind = given
+            kinds.append(kind)
+        return kinds
+
+    def add_overload(self, kinds):
+        """See overload()."""
+        if isinstance(kinds, dict):
+            for name in kinds:
+                if name not in dict(self.parameters):
+                    raise RuntimeError(f"kernel {self.key} has no parameter {name!r}")
+            kinds = [kinds.get(name, kind) for name, kind in self.parameters]
+        if len(kinds) != len(self.parameters):
+            raise RuntimeError(
+                f"Invalid number of arguments for overload of kernel {self.key}: expected {len(self.parameters)}, "
+                f"got {len(kinds)}"
+            )
+        made = []
+        for (name, wanted), kind in zip(self.parameters, kinds):
+            kind = annotations.value_type(kind)
+            if annotations.is_open(kind) or not annotations.matches(wanted, kind):
+                raise RuntimeError(
+                    f"Kernel {self.key} argument '{name}' cannot be of type {type_name(kind)}: "
+                    f"the parameter is {type_name(wanted)}"
+                )
+            made.append(kind)
+        return self.instance(made)
+
+    def __repr__(self):
+        return f"<Kernel {self.key}>"
+
+
+def native_parameter(kernel, name, kind):
+    """A parameter's type as the module takes it. Errors: CodegenError for types that kernels do not get from outside."""
+    if isinstance(kind, ArrayType):
+        if kind.indexed:
+            raise CodegenError(f"kernel {kernel}, parameter {name}: indexed arrays are not supported yet")
+        return (kind.dtype.native, kind.ndim)
+    if not annotations.is_concrete(kind):
+        raise CodegenError(f"kernel {kernel}, parameter {name}: {type_name(kind)} is no type of a kernel's argument")
+    return kind.native
+
+
+def trace(source, key, environment, parameters, options, args):
+    """Emits a kernel into the trace that a launch has begun."""
+    arguments = {}
+    for (name, kind), part in zip(parameters, args):
+        arguments[name] = argument(name, kind, part)
+    Emission(source, key, environment, False, options).run(arguments)
+
+
+def argument(name, kind, part):
+    """A kernel's argument as an expression: a struct that holds arrays comes field by field."""
+    if isinstance(kind, ArrayType):
+        return ArrayValue(part, kind.dtype, name)
+    if isinstance(part, dict):
+        return StructValue(kind, {n: argument(n, k, part[n]) for n, k in kind._wp_fields_.items()})
+    if kind.native.kind == "struct":
+        return from_ids(kind, part)
+    return rebuild(kind, iter([part]))
+
+
+def type_of_value(value, kind):
+    """The type of a launch's argument; None for what no kernel takes."""
+    if isinstance(value, bool):
+        return scalars.bool
+    if isinstance(value, int):
+        return scalars.int32
+    if isinstance(value, float):
+        return scalars.float32
+    if isinstance(value, (scalars.Scalar, composites.Composite)):
+        return type(value)
+    element = getattr(value, "dtype", None)
+    if element is not None:
+        return array_type(value, element, kind)
+    return type(value) if annotations.is_concrete(type(value)) else None
+
+
+def array_type(value, element, kind):
+    """The type of an array, of the package or of others, as a parameter whose type is open takes it."""
+    if annotations.is_concrete(element):
+        return ArrayType(element, value.ndim)
+    from ..types.numpy_types import dtype_from_numpy
+
+    try:
+        scalar = dtype_from_numpy(getattr(element, "name", None) or str(element).rpartition(".")[2])
+    except TypeError:
+        return None
+    if getattr(value, "ndim", 0) == 0 or not isinstance(kind, ArrayType) and kind is not typing.Any:
+        return scalar
+    return ArrayType(scalar, value.ndim)
+
+
+def kernel(f=None, *, enable_backward=None, module=None, launch_bounds=None, grid_stride=None, **options):
+    r"""Makes a kernel (decorator, with or without arguments).
+
+    \param enable_backward  kept for programs that say it: adjoints are made when a tape first needs them, never before
+    \param module  "unique": a module of its own; else a Module
+    \param options  ``max_unroll``: the most iterations of a loop over known numbers that is unrolled
+    """
+
+    def made(function):
+        given = {k: v for k, v in options.items() if v is not None}
+        if enable_backward is not None:
+            given["enable_backward"] = enable_backward
+        home = module
+        if module == "unique":
+            home = Module(f"{function.__module__}.{function.__qualname__}")
+            home.options.update(get_module(function.__module__).options)
+        return Kernel(function, module=home, options=given)
+
+    return made if f is None else made(f)
+
+
+def overload(kernel, arg_types=None):
+    """The kernel for fixed types of its parameters, which can be launched like any other.
+
+    `kernel` is a generic kernel and `arg_types` a list of types or a dict of some by name; or, as a decorator, a function
+    without a body whose name and annotations say the same.
+    Errors: RuntimeError for types that the kernel does not take.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel.add_overload(arg_types or {})
+    function = kernel
+    if "return" in function.__annotations__:
+        raise RuntimeError("Return annotations are not allowed on @wp.overload stubs")
+    key = function.__qualname__.replace("<locals>.", "").replace(".", "__")
+    generic = get_module(function.__module__).kernels.get(key)
+    if generic is None:
+        raise RuntimeError(f"Failed to find a kernel named '{key}' in module {function.__module__}")
+    resolved = annotations.resolve_annotations(function)
+    names = [name for name, _ in generic.parameters]
+    if list(resolved) != names:
+        raise RuntimeError(f"the parameters of the overload are not those of kernel {key}: {', '.join(names)}")
+    return generic.add_overload([resolved[name] for name in names])

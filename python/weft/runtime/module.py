@@ -1,0 +1,105 @@
+"""Modules: the kernels and functions of one Python module, with the options that they share."""
+
+import sys
+
+from ..language.errors import CodegenError
+
+OPTIONS = {
+    "enable_backward": True,
+    "max_unroll": None,
+    "fast_math": False,
+    "fuse_fp": True,
+    "lineinfo": False,
+    "mode": None,
+    "block_dim": 256,
+    "optimization_level": None,
+    "cpu_compiler_flags": None,
+    "verify_fp": False,
+    "deterministic": None,
+}
+"""The options that a module knows, with their defaults. Those that concern compilers of others are kept and ignored."""
+
+modules_ = {}
+
+
+class Module:
+    """The kernels, functions and structs of a Python module."""
+
+    def __init__(self, name):
+        self.name = name
+        self.kernels = {}
+        self.functions = {}
+        self.structs = {}
+        self.options = dict(OPTIONS)
+
+    def load(self, device=None, block_dim=None):
+        """Traces the kernels whose types are fixed, so that their errors show now. Returns self.
+
+        Errors: those of the kernels.
+        """
+        for kernel in list(self.kernels.values()):
+            if not kernel.is_generic:
+                kernel.native_kernel().ir_hash()
+        return self
+
+    def unload(self):
+        """Forgets nothing that is in use: compiled programs belong to the kernels."""
+
+    def __repr__(self):
+        return f"<weft module {self.name}>"
+
+
+def get_module(name):
+    """The module of a name; made if it is new."""
+    module = modules_.get(name)
+    if module is None:
+        module = modules_[name] = Module(name)
+    return module
+
+
+def caller_name(depth):
+    """The name of the Python module that called."""
+    return sys._getframe(depth + 1).f_globals.get("__name__", "__main__")
+
+
+def module_of(module, depth):
+    """The module that an argument names: an object, a name, Python's module, or the caller's if it is None."""
+    if module is None:
+        return get_module(caller_name(depth + 1))
+    if isinstance(module, Module):
+        return module
+    return get_module(module if isinstance(module, str) else module.__name__)
+
+
+def set_module_options(options, module=None):
+    """Sets options of the caller's module, or of a given one. Kernels take them when they are first launched.
+
+    Errors: CodegenError for an option that there is not.
+    """
+    home = module_of(module, 1)
+    for name in options:
+        if name not in OPTIONS:
+            raise CodegenError(f"modules have no option {name!r}; there are {', '.join(OPTIONS)}")
+    home.options.update(options)
+
+
+def get_module_options(module=None):
+    """The options of the caller's module, or of a given one."""
+    return module_of(module, 1).options
+
+
+def load_module(module=None, device=None, recursive=False, block_dim=None, **_):
+    """Traces the kernels of a module, see Module.load(). `recursive`: also those of modules below it."""
+    home = module_of(module, 1)
+    home.load(device, block_dim)
+    if recursive:
+        for name, other in list(modules_.items()):
+            if name.startswith(home.name + "."):
+                other.load(device, block_dim)
+    return home
+
+
+def force_load(device=None, modules=None, block_dim=None, **_):
+    """Traces the kernels of all modules, or of the given ones."""
+    for module in [module_of(m, 1) for m in modules] if modules is not None else list(modules_.values()):
+        module.load(device, block_dim)

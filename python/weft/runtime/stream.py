@@ -1,0 +1,188 @@
+"""Streams and events."""
+
+import threading
+import time
+
+from .. import _weft
+from .device import get_device
+
+local_ = threading.local()
+
+
+class Event:
+    """A moment in the work of a stream, to which others can wait."""
+
+    def __init__(self, device=None, enable_timing=False, **_):
+        self.device = get_device(device)
+        self.enable_timing = enable_timing
+        self.native = None
+        self.reached = None
+
+    @property
+    def is_complete(self):
+        """Whether the work before the event is done; True if nothing was recorded."""
+        return self.native is None or self.native.done()
+
+
+class Stream:
+    """A queue of work on one device, beside others of it."""
+
+    def __init__(self, device=None, priority=0, native=None, **_):
+        self.device = get_device(device)
+        self.priority = priority
+        self.native = self.device.native.create_stream(priority < 0) if native is None else native
+
+    def record_event(self, event=None):
+        """Records a moment; in a new event if none is given."""
+        event = Event(self.device) if event is None else event
+        event.native = self.native.record()
+        if event.enable_timing:
+            event.native.wait()
+            event.reached = time.perf_counter()
+        return event
+
+    def wait_event(self, event):
+        """Has later work of the stream wait for an event."""
+        if event.native is not None:
+            self.native.wait(event.native)
+
+    def wait_stream(self, other, event=None):
+        """Has later work of the stream wait for all work of another so far."""
+        self.wait_event(other.record_event(event))
+
+    @property
+    def is_complete(self):
+        """Whether all work of the stream is done."""
+        return self.native.record().done()
+
+    @property
+    def is_capturing(self):
+        """Whether work of this thread is being captured."""
+        return _weft.is_capturing()
+
+    def __eq__(self, other):
+        return isinstance(other, Stream) and self.native == other.native
+
+    def __hash__(self):
+        return hash(self.native)
+
+
+def streams_of_thread():
+    """This thread's chosen streams, by device."""
+    if not hasattr(local_, "streams"):
+        local_.streams = {}
+    return local_.streams
+
+
+def current_stream(device):
+    """The stream that this thread's work on a device goes to."""
+    chosen = streams_of_thread().get(device)
+    if chosen is not None:
+        return chosen
+    if device.stream_ is None:
+        device.stream_ = Stream(device, native=device.native.stream())
+    return device.stream_
+
+
+def get_stream(device=None):
+    """The stream that this thread's work on a device goes to."""
+    return current_stream(get_device(device))
+
+
+def set_stream(stream, device=None):
+    """Sends this thread's later work on a device to a stream."""
+    device = stream.device if device is None else get_device(device)
+    if stream.device != device:
+        raise RuntimeError(f"the stream is of device {stream.device}, not {device}")
+    scopes = scopes_of_thread()
+    before = scopes.pop(device, None)
+    if before is not None:
+        before.exit()
+    scope = _weft.StreamScope(stream.native)
+    scope.enter()
+    scopes[device] = scope
+    streams_of_thread()[device] = stream
+
+
+def scopes_of_thread():
+    """The module's scopes that set_stream() has opened, by device."""
+    if not hasattr(local_, "scopes"):
+        local_.scopes = {}
+    return local_.scopes
+
+
+def wait_stream(other, event=None):
+    """Has the current stream of the other's device wait for all work of the other so far."""
+    current_stream(other.device).wait_stream(other, event)
+
+
+def record_event(event=None):
+    """Records a moment of the current stream."""
+    device = event.device if event is not None else get_device()
+    return current_stream(device).record_event(event)
+
+
+def wait_event(event):
+    """Has the current stream wait for an event."""
+    current_stream(event.device).wait_event(event)
+
+
+def synchronize_stream(stream_or_device=None):
+    """Waits for all work of a stream."""
+    stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(stream_or_device)
+    stream.native.synchronize()
+
+
+def synchronize_event(event):
+    """Waits for an event."""
+    if event.native is not None:
+        event.native.wait()
+
+
+def get_event_elapsed_time(start, end, synchronize=True):
+    """The milliseconds between two events that were made with ``enable_timing``.
+
+    Errors: RuntimeError for events that have no times.
+    """
+    if start.reached is None or end.reached is None:
+        raise RuntimeError("both events are recorded, and made with enable_timing=True")
+    return (end.reached - start.reached) * 1.0e3
+
+
+class ScopedStream:
+    r"""A `with` block in which this thread's work goes to a stream.
+
+    \param sync_enter  has the stream wait for the one before
+    \param sync_exit  has the one before wait for the stream
+    """
+
+    def __init__(self, stream, sync_enter=True, sync_exit=False):
+        self.stream = stream
+        self.sync_enter = sync_enter
+        self.sync_exit = sync_exit
+        self.scope = None
+        self.before = None
+        self.device_before = None
+
+    def __enter__(self):
+        if self.stream is None:
+            return None
+        device = self.stream.device
+        self.before = current_stream(device)
+        self.device_before = _weft.current_device()
+        _weft.set_current_device(device.native)
+        if self.sync_enter:
+            self.stream.wait_stream(self.before)
+        self.scope = _weft.StreamScope(self.stream.native)
+        self.scope.enter()
+        streams_of_thread()[device] = self.stream
+        return self.stream
+
+    def __exit__(self, kind, error, trace):
+        if self.stream is None:
+            return
+        self.scope.exit()
+        streams_of_thread()[self.stream.device] = self.before
+        if self.sync_exit:
+            self.before.wait_stream(self.stream)
+        _weft.set_current_device(self.device_before)
