@@ -3,6 +3,7 @@
 import ast
 import builtins as python
 
+from ..types import matrices, quaternions, vectors
 from . import atomics, builtins, constructors, functions, library
 from .builtin import Builtin
 from .errors import CodegenError
@@ -19,6 +20,15 @@ OF_PYTHON = {
     python.len: "len",
     python.print: "print",
     python.pow: "pow",
+}
+# Functions that the package has on the host under the name of one in kernels.
+OF_PACKAGE = {
+    vectors.vector: "vector",
+    matrices.matrix: "matrix",
+    matrices.matrix_from_rows: "matrix_from_rows",
+    matrices.matrix_from_cols: "matrix_from_cols",
+    quaternions.quaternion: "quaternion",
+    quaternions.transformation: "transformation",
 }
 TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
 HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS}
@@ -51,7 +61,7 @@ def call(e, node, targets):
 def of_python(thing):
     """The name in kernels of a function of Python; None if kernels do not have it."""
     try:
-        return OF_PYTHON.get(thing)
+        return OF_PYTHON.get(thing) or OF_PACKAGE.get(thing)
     except TypeError:
         return None  # not hashable
 

@@ -1,0 +1,138 @@
+"""weft: kernels written in Python that run on any vendor's GPU, and on the processor without one.
+
+A kernel is a function with ``@wp.kernel``; ``wp.launch`` runs it for each thread; ``wp.array`` holds its data; ``wp.Tape``
+computes gradients. Programs for Warp run with ``import weft as wp``.
+"""
+
+import sys as _sys
+
+from . import _weft
+from . import config as config
+from . import types as types
+from ._weft import Error as Error
+from ._weft import launch as launch
+from .language.builtin import Builtin as _Builtin
+from .language.errors import CodegenAttributeError as WarpCodegenAttributeError  # noqa: F401
+from .language.errors import CodegenError as WarpCodegenError  # noqa: F401
+from .language.errors import CodegenIndexError as WarpCodegenIndexError  # noqa: F401
+from .language.errors import CodegenKeyError as WarpCodegenKeyError  # noqa: F401
+from .language.errors import CodegenTypeError as WarpCodegenTypeError  # noqa: F401
+from .language.errors import CodegenValueError as WarpCodegenValueError  # noqa: F401
+from .names import FUNCTIONS as _FUNCTIONS
+from .runtime import conversion as _conversion  # noqa: F401
+from .runtime.array import array as array
+from .runtime.array import array1d as array1d
+from .runtime.array import array2d as array2d
+from .runtime.array import array3d as array3d
+from .runtime.array import array4d as array4d
+from .runtime.array import clone as clone
+from .runtime.array import copy as copy
+from .runtime.creation import empty as empty
+from .runtime.creation import empty_like as empty_like
+from .runtime.creation import from_numpy as from_numpy
+from .runtime.creation import from_ptr as from_ptr
+from .runtime.creation import full as full
+from .runtime.creation import full_like as full_like
+from .runtime.creation import ones as ones
+from .runtime.creation import ones_like as ones_like
+from .runtime.creation import zeros as zeros
+from .runtime.creation import zeros_like as zeros_like
+from .runtime.device import Device as Device
+from .runtime.device import ScopedDevice as ScopedDevice
+from .runtime.device import can_access as can_access
+from .runtime.device import get_cuda_device as get_cuda_device
+from .runtime.device import get_cuda_device_count as get_cuda_device_count
+from .runtime.device import get_cuda_devices as get_cuda_devices
+from .runtime.device import get_device as get_device
+from .runtime.device import get_devices as get_devices
+from .runtime.device import get_preferred_device as get_preferred_device
+from .runtime.device import is_cpu_available as is_cpu_available
+from .runtime.device import is_cuda_available as is_cuda_available
+from .runtime.device import is_device_available as is_device_available
+from .runtime.device import set_device as set_device
+from .runtime.device import synchronize as synchronize
+from .runtime.device import synchronize_device as synchronize_device
+from .runtime.function import Function as Function
+from .runtime.function import func as func
+from .runtime.kernel import Kernel as Kernel
+from .runtime.kernel import kernel as kernel
+from .runtime.kernel import overload as overload
+from .runtime.module import Module as Module
+from .runtime.module import force_load as force_load
+from .runtime.module import get_module as get_module
+from .runtime.module import get_module_options as get_module_options
+from .runtime.module import load_module as load_module
+from .runtime.module import set_module_options as set_module_options
+from .runtime.stream import Event as Event
+from .runtime.stream import ScopedStream as ScopedStream
+from .runtime.stream import Stream as Stream
+from .runtime.stream import get_event_elapsed_time as get_event_elapsed_time
+from .runtime.stream import get_stream as get_stream
+from .runtime.stream import record_event as record_event
+from .runtime.stream import set_stream as set_stream
+from .runtime.stream import synchronize_event as synchronize_event
+from .runtime.stream import synchronize_stream as synchronize_stream
+from .runtime.stream import wait_event as wait_event
+from .runtime.stream import wait_stream as wait_stream
+from .runtime.tape import Tape as Tape
+from .types.matrices import matrix_from_cols as matrix_from_cols
+from .types.matrices import matrix_from_rows as matrix_from_rows
+from .types.named import NAMED as _NAMED
+from .types.numpy_types import dtype_from_numpy as dtype_from_numpy
+from .types.numpy_types import dtype_to_numpy as dtype_to_numpy
+from .types.patterns import Float as Float
+from .types.patterns import Int as Int
+from .types.patterns import Scalar as Scalar
+from .types.quaternions import quaternion as quaternion
+from .types.quaternions import transformation as transformation
+from .types.scalars import SCALARS as _SCALARS
+from .types.scalars import bool as bool  # noqa: A004
+from .types.structs import struct as struct
+from .utils import ScopedTimer as ScopedTimer
+
+__version__ = config.version = _weft.version
+
+for _scalar in _SCALARS:
+    globals()[_scalar.__name__] = _scalar
+globals().update(_NAMED)
+
+for _name in _FUNCTIONS:
+    if _name not in globals():
+        globals()[_name] = _Builtin(_name)
+
+PI = pi = 3.14159265358979323846
+TAU = tau = 2.0 * PI
+HALF_PI = half_pi = 0.5 * PI
+E = e = 2.71828182845904523536
+LOG2E = log2e = 1.44269504088896340736
+LOG10E = log10e = 0.43429448190325182765
+LN2 = ln2 = 0.69314718055994530942
+LN10 = ln10 = 2.30258509299404568402
+PHI = phi = 1.61803398874989484820
+INF = inf = float("inf")
+NAN = nan = float("nan")
+
+
+def constant(x):
+    """A constant for kernels: the value itself, which kernels see as any number or value of Python's that they name.
+
+    Errors: TypeError for what kernels cannot hold.
+    """
+    from .language.statics import unsupported
+
+    reason = unsupported(x)
+    if reason:
+        raise TypeError(f"Invalid constant: {reason}")
+    return x
+
+
+def init():
+    """Does nothing: the package is ready when it is imported. Programs that call it are welcome to."""
+
+
+def _show(line):
+    """Writes a line that a kernel printed."""
+    _sys.stdout.write(line if line.endswith("\n") else line + "\n")
+
+
+_weft.set_print_sink(_show)

@@ -1,0 +1,8 @@
+"""The names of the functions of kernels that the package offers."""
+
+from .language.atomics import HANDLERS as _ATOMICS
+from .language.builtins import HANDLERS as _BUILTINS
+from .language.signatures import FORMS as _FORMS
+
+FUNCTIONS = sorted({*_FORMS, *_BUILTINS, *_ATOMICS, "static", "vector", "matrix"})
+"""All of them, in alphabetical order."""

@@ -1,0 +1,88 @@
+"""Arguments of launches that are not the package's own: NumPy and torch arrays, and refusals with the argument's name."""
+
+import numpy as np
+
+from .. import _weft
+from ..types import composites, numpy_types
+from ..types.annotations import ArrayType, is_concrete, type_name
+from .array import array
+
+
+def convert(kernel, position, param, value):
+    """The argument as the module takes it. The launch calls it for what it does not know.
+
+    Errors: RuntimeError and TypeError that name kernel and argument.
+    """
+    name, kind = kernel.parameters[position] if not kernel.is_generic else open_parameter(kernel, position, param)
+    if isinstance(kind, ArrayType):
+        return convert_array(kernel, name, kind, value)
+    return convert_value(kernel, name, kind, value)
+
+
+def open_parameter(kernel, position, param):
+    """The name and type of a generic kernel's parameter, of which the launch knows the native type."""
+    name = kernel.parameters[position][0]
+    if isinstance(param, tuple):
+        return name, ArrayType(param[0].python, param[1])
+    return name, param.python
+
+
+def convert_array(kernel, name, kind, value):
+    """An array argument."""
+    where = f"Error launching kernel '{kernel.key}', argument '{name}' expects an array of type {kind!r}"
+    if isinstance(value, _weft.Array):
+        if value.element_dtype is not kind.dtype.native:
+            raise RuntimeError(f"{where}, but passed value has dtype={type_name(value.dtype)}.")
+        raise RuntimeError(f"{where}, but passed value has {value.ndim} dimension(s).")
+    if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
+        return convert_numpy(where, kind, np.asarray(value))
+    if hasattr(value, "__dlpack__"):
+        return convert_dlpack(where, kind, value)
+    raise RuntimeError(f"{where}, but passed value has type {type(value).__name__}.")
+
+
+def convert_numpy(where, kind, value):
+    """NumPy's array, shared."""
+    base, inner = numpy_types.element_layout(kind.dtype)
+    if value.dtype != base:
+        raise RuntimeError(f"{where}, but passed value has dtype={value.dtype}.")
+    if not value.flags.writeable:
+        raise RuntimeError(f"{where}, but passed value is read-only.")
+    outer = value.shape[: value.ndim - len(inner)]
+    if value.shape[len(outer) :] != inner or len(outer) != kind.ndim:
+        raise RuntimeError(f"{where}, but passed value has shape {value.shape}.")
+    return array(value, dtype=kind.dtype, copy=False)
+
+
+def convert_dlpack(where, kind, value):
+    """An array of another library, shared."""
+    made = _weft.from_dlpack(value, kind.dtype.native)
+    if made.element_dtype is not kind.dtype.native or made.ndim != kind.ndim:
+        raise RuntimeError(f"{where}, but passed value has dtype={type_name(made.dtype)}, {made.ndim} dimension(s).")
+    return made
+
+
+def convert_value(kernel, name, kind, value):
+    """An argument that is a value."""
+    where = f"Error launching kernel '{kernel.key}', argument '{name}'"
+    if kind.native.kind == "struct":
+        raise RuntimeError(f"{where} expects a {kind.__name__}, but passed value has type {type(value).__name__}.")
+    if isinstance(value, composites.Composite):
+        raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has type {type(value).__name__}.")
+    if kind.native.kind == "scalar":
+        number = composites.number_of(value)
+        if hasattr(number, "item") and np.ndim(number) == 0:
+            number = number.item()
+        if not isinstance(number, (int, float)):
+            raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has type {type(value).__name__}.")
+        return kind.clean(number)
+    if not hasattr(value, "__len__"):
+        raise RuntimeError(f"{where} expects {kind.__name__} but got a single value of type {type(value).__name__}.")
+    numbers = composites.flatten(value)
+    if len(numbers) != kind._length_:
+        raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has {len(numbers)} components.")
+    assert is_concrete(kind)
+    return kind._make(numbers)
+
+
+_weft.set_converter(convert)

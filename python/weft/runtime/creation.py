@@ -1,0 +1,124 @@
+"""Functions that make arrays: zeros, ones, full, empty, and kin; conversions from NumPy and pointers."""
+
+import numpy as np
+
+from .. import _weft
+from ..types import numpy_types, scalars
+from ..types.annotations import element_type, is_concrete
+from .array import array, element_of, from_data
+from .device import device_from
+
+
+def shape_from(shape, keywords):
+    """The shape that is given as such, or by the early documents' ``n`` or ``length``. Errors: TypeError for none."""
+    if shape is None:
+        shape = keywords.pop("n", None) if "n" in keywords else keywords.pop("length", None)
+    if shape is None:
+        raise TypeError("a shape is needed")
+    if keywords:
+        raise TypeError(f"unexpected keyword argument {next(iter(keywords))!r}")
+    return shape
+
+
+def zeros(shape=None, dtype=float, device=None, requires_grad=False, pinned=False, **keywords):
+    r"""An array of zeros.
+
+    \param shape  an int or up to four ints
+    \param dtype  the type of an element
+    """
+    if shape is None or keywords:
+        shape = shape_from(shape, keywords)
+    dtype = getattr(dtype, "native", None) or element_type(dtype).native
+    return _weft.zeros(shape, dtype, device if device is None else device_from(device), requires_grad)
+
+
+def empty(shape=None, dtype=float, device=None, requires_grad=False, pinned=False, **keywords):
+    """An array whose elements are not set."""
+    if shape is None or keywords:
+        shape = shape_from(shape, keywords)
+    dtype = getattr(dtype, "native", None) or element_type(dtype).native
+    return _weft.empty(shape, dtype, device if device is None else device_from(device), requires_grad)
+
+
+def full(shape=None, value=0, dtype=None, device=None, requires_grad=False, pinned=False, **keywords):
+    """An array whose elements are all `value`. Without a dtype it is the value's type."""
+    shape = shape_from(shape, keywords)
+    dtype = type_of_fill(value) if dtype is None else element_type(dtype)
+    value = element_of(dtype, value)
+    return _weft.full(shape, value, dtype.native, device_from(device), requires_grad)
+
+
+def type_of_fill(value):
+    """The element type for a value without a dtype."""
+    if isinstance(value, bool):
+        return scalars.bool
+    if isinstance(value, int):
+        return scalars.int32
+    if isinstance(value, float):
+        return scalars.float32
+    if is_concrete(type(value)):
+        return type(value)
+    made = np.asarray(value)
+    if made.ndim == 0:
+        return numpy_types.dtype_from_numpy(made.dtype)
+    from ..types import matrices, vectors
+
+    if made.dtype == np.float64 and not isinstance(value, np.ndarray):
+        scalar = scalars.float32
+    elif made.dtype == np.int64 and not isinstance(value, np.ndarray):
+        scalar = scalars.int32
+    else:
+        scalar = numpy_types.dtype_from_numpy(made.dtype)
+    if made.ndim == 1:
+        return vectors.vector(made.shape[0], scalar)
+    if made.ndim == 2:
+        return matrices.matrix(made.shape, scalar)
+    raise TypeError(f"an array cannot be filled with data of shape {made.shape}")
+
+
+def ones(shape=None, dtype=float, device=None, requires_grad=False, pinned=False, **keywords):
+    """An array of ones."""
+    return full(shape, 1, dtype, device, requires_grad, **keywords)
+
+
+def zeros_like(src, device=None, requires_grad=None, pinned=None):
+    """An array of zeros with the shape, type and device of another."""
+    made = empty_like(src, device, requires_grad)
+    made.zero_()
+    return made
+
+
+def ones_like(src, device=None, requires_grad=None, pinned=None):
+    """An array of ones with the shape, type and device of another."""
+    return full_like(src, 1, device, requires_grad)
+
+
+def full_like(src, value, device=None, requires_grad=None, pinned=None):
+    """An array of one value with the shape, type and device of another."""
+    made = empty_like(src, device, requires_grad)
+    made.fill_(value)
+    return made
+
+
+def empty_like(src, device=None, requires_grad=None, pinned=None):
+    """An array with the shape, type and device of another, whose elements are not set."""
+    native = src.native_device if device is None else device_from(device)
+    gradient = src.requires_grad if requires_grad is None else requires_grad
+    return _weft.empty(src.shape, src.element_dtype, native, bool(gradient))
+
+
+def from_numpy(arr, dtype=None, shape=None, device=None, requires_grad=False):
+    """A copy of NumPy's array. Without a dtype the last dimension of extent 2, 3 or 4 stays a dimension of numbers.
+
+    Errors: RuntimeError for numbers that make no whole elements.
+    """
+    dtype = numpy_types.dtype_from_numpy(arr.dtype) if dtype is None else element_type(dtype)
+    made = from_data(arr, dtype, shape, None, device, True)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def from_ptr(ptr, length, dtype=None, shape=None, device=None):
+    """The array around memory that the caller keeps."""
+    return array(ptr=ptr, dtype=float if dtype is None else dtype, shape=length if shape is None else shape, device=device)
