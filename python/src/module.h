@@ -24,6 +24,7 @@ void add_host_values(nb::module_& m);
 void add_devices(nb::module_& m);
 void add_arrays(nb::module_& m);
 void add_array_making(nb::module_& m);
+void add_exchange(nb::module_& m);
 void add_tapes(nb::module_& m);
 void add_graphs(nb::module_& m);
 void add_geometry(nb::module_& m);

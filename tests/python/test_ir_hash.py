@@ -217,8 +217,8 @@ def placed(t: wp.array(dtype=wp.transform), x: wp.array(dtype=wp.vec3)):
 @wp.kernel
 def counted(x: wp.array(dtype=int), counts: wp.array(dtype=int)):
     i = wp.tid()
-    k = x[i]
-    wp.atomic_add(counts, k, 1)
+    v = x[i]
+    wp.atomic_add(counts, 0, v)
 
 
 @wp.kernel

@@ -276,6 +276,13 @@ Array Array::around(const Device& device, const Extent& extent, const std::int64
   return a;
 }
 
+void Array::become(detail::DlpackPlace place) {
+  storage_ = std::move(place.storage);
+  address_ = place.address;
+  shape_ = place.shape;
+  stride_ = place.stride;
+}
+
 Extent Array::extent() const {
   Extent e(0);
   e.rank = ndim_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "../../../runtime/array.h"
+#include "../../../runtime/dlpack.h"
 #include "../held.h"
 #include "../types.h"
 
@@ -49,6 +50,9 @@ class Array : public ArrayBase {
   Array permuted(const Extent& axes) const;
   Array as_scalars() const;
   Array viewed(const DType& dtype) const;
+
+  /// Becomes an array on the memory of a tensor of DLPack.
+  void become(detail::DlpackPlace place);
 
   void need_gradient() const { make_gradient(leaves()); }
   /// Becomes the gradient of `of`.

@@ -1,0 +1,167 @@
+// DLPack in Python: arrays for other libraries, and theirs as arrays.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "../../../runtime/dlpack.h"
+#include "../../../runtime/exchange/dlpack_abi.h"
+#include "../module.h"
+#include "arrays.h"
+#include "reports.h"
+
+namespace weft::python {
+
+namespace {
+
+constexpr const char* kNew = "dltensor_versioned";
+constexpr const char* kOld = "dltensor";
+
+detail::DlpackElement element_of(const DType& t) {
+  if (t.is_struct()) throw nb::type_error("elements that are structs are no tensor");
+  const ir::Type type = t.type;
+  const std::uint8_t code = ir::is_bool(type) ? 6 : ir::is_float(type) ? 2 : ir::is_signed(type) ? 0 : 1;
+  const bool matrix = t.kind == DType::Kind::matrix;
+  const std::uint32_t bytes = std::uint32_t(ir::bytes(type));
+  return {code,
+          std::uint8_t(8 * bytes),
+          bytes,
+          t.kind == DType::Kind::scalar ? 0
+          : matrix                      ? 2
+                                        : 1,
+          {matrix ? t.rows : t.count(), matrix ? t.columns : 0}};
+}
+
+// ---- Arrays for others
+
+/// Deletes a tensor that nobody has taken. The deleter is the library's own, which needs no GIL.
+template <class T>
+void delete_untaken(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* const tensor = static_cast<T*>(PyCapsule_GetPointer(capsule, name));
+  if (tensor && tensor->deleter) tensor->deleter(tensor);
+}
+void delete_new(PyObject* capsule) { delete_untaken<DLManagedTensorVersioned>(capsule, kNew); }
+void delete_old(PyObject* capsule) { delete_untaken<DLManagedTensor>(capsule, kOld); }
+
+nb::object dlpack(const Array& a, nb::handle, std::optional<std::pair<int, int>> max_version,
+                  std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
+  DlpackOptions options;
+  options.copy = copy.value_or(false);
+  if (device) {
+    if (device->first != kDLCPU && device->first != kDLCUDA)
+      throw nb::buffer_error("an array goes to DLPack's CPU and CUDA alone");
+    options.memory = device->first == kDLCPU ? DlpackMemory::host : DlpackMemory::cuda;
+  }
+  const detail::DlpackElement element = element_of(a.dtype());
+  const bool versioned = max_version && max_version->first >= 1;
+  void* tensor = nullptr;
+  {
+    nb::gil_scoped_release released;
+    if (versioned)
+      tensor = detail::export_versioned(a, element, options);
+    else
+      tensor = detail::export_unversioned(a, element, options);
+  }
+  show_reports();
+  PyObject* const capsule = PyCapsule_New(tensor, versioned ? kNew : kOld, versioned ? &delete_new : &delete_old);
+  if (!capsule) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+/// DLPack's type and number of the device that has the memory.
+std::pair<int, int> dlpack_device(const Array& a) {
+  const std::unique_ptr<DLManagedTensor, void (*)(DLManagedTensor*)> tensor(
+      detail::export_unversioned(a, element_of(a.dtype()), {}), [](DLManagedTensor* t) { t->deleter(t); });
+  return {int(tensor->dl_tensor.device.device_type), tensor->dl_tensor.device.device_id};
+}
+
+// ---- Others' tensors
+
+/// A tensor of a capsule, which keeps the capsule: its end calls the deleter of the other library, which may be code of
+/// Python's, where that is allowed.
+struct Borrowed {
+  DLManagedTensor tensor;
+  PyObject* capsule;
+};
+
+const DLTensor& tensor_of(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, kNew)) {
+    const auto* t = static_cast<const DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kNew));
+    if (t->version.major > 1) throw nb::buffer_error("the tensor is of a later version of DLPack");
+    if (t->flags & DLPACK_FLAG_BITMASK_READ_ONLY) throw nb::buffer_error("the tensor is read only");
+    return t->dl_tensor;
+  }
+  if (PyCapsule_IsValid(capsule, kOld))
+    return static_cast<const DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOld))->dl_tensor;
+  throw nb::type_error("this is no tensor of DLPack, or one that was taken already");
+}
+
+nb::object capsule_from(nb::handle object) {
+  if (PyCapsule_CheckExact(object.ptr())) return nb::borrow(object);
+  if (!nb::hasattr(object, "__dlpack__")) throw nb::type_error("the object has no __dlpack__()");
+  const nb::object call = object.attr("__dlpack__");
+  try {
+    return call(nb::arg("max_version") = nb::make_tuple(1, 0));
+  } catch (const nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;
+  }
+  return call();
+}
+
+/// The type of scalars with DLPack's code and width.
+const DType& scalar_from(DLDataType type) {
+  for (int k = 1; k < ir::kTypeCount; ++k) {
+    const DType& t = scalar_type_of(ir::Type(k));
+    const detail::DlpackElement e = element_of(t);
+    if (e.code == type.code && e.bits == type.bits && type.lanes == 1) return t;
+  }
+  throw nb::type_error("the tensor's type is none of weft's");
+}
+
+nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, bool copy) {
+  drop_now();
+  nb::object capsule = capsule_from(object);
+  const DLTensor& given = tensor_of(capsule.ptr());
+  const DType& type = dtype.is_none() ? scalar_from(given.dtype) : type_from(dtype);
+  const detail::DlpackElement element = element_of(type);
+  const int ndim = given.ndim - element.dimensions;
+  if (ndim < 1 || ndim > 4) throw nb::type_error("the tensor's dimensions are no array of that type");
+  const Device on = device_from(device);
+  auto borrowed = std::make_unique<Borrowed>();
+  borrowed->tensor.dl_tensor = given;
+  borrowed->tensor.manager_ctx = borrowed.get();
+  borrowed->capsule = nb::object(capsule).release().ptr();
+  borrowed->tensor.deleter = [](DLManagedTensor* self) {
+    const std::unique_ptr<Borrowed> end(static_cast<Borrowed*>(self->manager_ctx));
+    drop_later(end->capsule);
+  };
+  DlpackOptions options;
+  options.copy = copy;
+  Array array(type, ndim);
+  try {
+    nb::gil_scoped_release released;
+    array.become(detail::import_tensor(on, &borrowed->tensor, element, ndim, type.size, options));
+  } catch (...) {
+    Py_DECREF(borrowed->capsule);  // the tensor is still ours
+    throw;
+  }
+  (void)borrowed.release();  // the deleter has it, and was called already for a copy
+  return make_object(std::move(array));
+}
+
+}  // namespace
+
+void add_exchange(nb::module_& m) {
+  m.attr("Array").attr("__dlpack__") = nb::cpp_function(
+      &dlpack, nb::is_method(), nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
+      nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none());
+  m.attr("Array").attr("__dlpack_device__") = nb::cpp_function(&dlpack_device, nb::is_method());
+  m.def("from_dlpack", &from_dlpack, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
+        nb::arg("device").none() = nb::none(), nb::arg("copy") = false);
+}
+
+}  // namespace weft::python

@@ -1,0 +1,92 @@
+"""The package `warp` of the peer's tests: weft under another name, and what tests take from private places.
+
+A name that weft lacks is a stand-in, so that the other tests of its file run: whatever uses it fails, and says so.
+"""
+
+import sys
+import types
+
+import weft
+
+__path__ = [__path__[0]]  # noqa: F821  (of the package, whose tests are the wheel's)
+
+
+class Absent:
+    """Stands for a name that weft does not have."""
+
+    def __init__(self, name):
+        self.__name__ = name
+
+    def __call__(self, *args, **keywords):
+        raise NotImplementedError(f"weft has no {self.__name__}")
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}")
+
+    def __getitem__(self, item):
+        return self
+
+
+class Front(types.ModuleType):
+    """A module that is one of weft's, with stand-ins for what that lacks."""
+
+    def __init__(self, name, of, **more):
+        super().__init__(name)
+        self.__dict__.update({k: v for k, v in vars(of).items() if not k.startswith("__")})
+        self.__dict__.update(more)
+        self.__dict__["__path__"] = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}")
+
+
+def place(name, of, **more):
+    """Makes a module importable under the peer's name."""
+    made = Front(f"warp.{name}", of, **more)
+    sys.modules[f"warp.{name}"] = made
+    return made
+
+
+def private(weft):
+    """What tests take from the peer's private modules, by the names that it has there."""
+    from weft.types import numpy_types, scalars
+    from weft.types.annotations import ArrayType
+
+    numbers = {numpy: scalar for numpy, scalar in numpy_types.FROM_NUMPY.items()}
+    return {
+        "types": dict(
+            np_dtype_to_warp_type=numbers,
+            warp_type_to_np_dtype=dict(numpy_types.TO_NUMPY),
+            array=weft.array,
+            float_types=list(scalars.FLOATS),
+            int_types=list(scalars.INTEGERS),
+            scalar_types=list(scalars.SCALARS),
+            ArrayType=ArrayType,
+        )
+    }
+
+
+globals().update({k: v for k, v in vars(weft).items() if not k.startswith("__")})
+config = weft.config
+sys.modules["warp.config"] = weft.config
+_private = private(weft)
+_src = Front("warp._src", types.ModuleType("_src"))
+sys.modules["warp._src"] = _src
+for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):
+    _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft
+    setattr(_src, _name, place(f"_src.{_name}", _of or weft, **_private.get(_name, {})))
+types = place("types", weft.types)  # noqa: A001
+utils = place("utils", weft.utils)
+for _name in ("autograd", "optim", "sparse", "render", "fem", "jax_experimental"):
+    _of = getattr(weft, _name, None)
+    globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Absent(name)

@@ -1,0 +1,106 @@
+r"""Runs the tests of the peer's wheel on weft: the peer as judge.
+
+The wheel is installed into a virtual environment outside the repository. A package `warp` that is weft stands in front of
+it, beside the wheel's own tests, which run on the device "cpu", each file in a process of its own.
+
+    python tests/python/peer/run.py [--package FOLDER] [--version 1.17.0] [--folder FOLDER] [--list] [pattern ...]
+
+\param pattern  files whose path contains one of them; all files of the chosen list if none is given
+\param --package  the folder that holds the built package `weft`
+\param --failures  prints the name and the last line of each test that failed
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERSION = "1.17.0"
+
+
+def environment(folder, version):
+    """The Python of the virtual environment with the wheel; made if it is not there. Returns it and the wheel's folder."""
+    python = folder / "venv" / "bin" / "python"
+    if not python.exists():
+        venv.create(folder / "venv", with_pip=True)
+    found = list((folder / "venv").glob("lib/python*/site-packages/warp_lang-*.dist-info"))
+    if not any(f"-{version}." in str(f) for f in found):
+        subprocess.run([python, "-m", "pip", "install", "-q", f"warp-lang=={version}", "numpy"], check=True)
+    wheel = next((folder / "venv").glob("lib/python*/site-packages/warp"))
+    return python, wheel
+
+
+def front(folder, wheel):
+    """Makes the package `warp` that is weft, with the wheel's tests in it. Returns the folder to import it from."""
+    package = folder / "front" / "warp"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").write_text((HERE / "front.py").read_text())
+    tests = package / "tests"
+    if not tests.exists():
+        tests.symlink_to(wheel / "tests")
+    return package.parent
+
+
+def files_of(wheel, patterns):
+    """The test files whose path contains one of the patterns, in the order of their names."""
+    found = sorted(str(f.relative_to(wheel)) for f in (wheel / "tests").rglob("test_*.py"))
+    return [f for f in found if not patterns or any(p in f for p in patterns)]
+
+
+def run_file(python, file, paths, timeout):
+    """The outcomes of one file: a dict of test to "passed", "skipped", or the text of a failure."""
+    path = os.pathsep.join(map(str, paths))
+    module = file[:-3].replace("/", ".")
+    command = [python, str(HERE / "one.py"), f"warp.{module}"]
+    try:
+        ran = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        return {"(file)": "it did not end in time"}
+    for line in ran.stdout.splitlines():
+        if line.startswith("outcomes: "):
+            return json.loads(line[len("outcomes: ") :])
+    last = (ran.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+    return {"(file)": f"the process ended with {ran.returncode}: {last}"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("patterns", nargs="*")
+    parser.add_argument("--version", default=VERSION)
+    parser.add_argument("--package", type=pathlib.Path, default=None)
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path.home() / ".cache" / "weft-peer")
+    parser.add_argument("--timeout", type=int, default=900)
+    parser.add_argument("--failures", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path, default=None)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    python, wheel = environment(given.folder, given.version)
+    paths = [front(given.folder, wheel)] + ([given.package.resolve()] if given.package else [])
+    total = {"passed": 0, "skipped": 0, "failed": 0}
+    everything = {}
+    for file in files_of(wheel, given.patterns):
+        outcomes = everything[file] = run_file(python, file, paths, given.timeout)
+        counts = {"passed": 0, "skipped": 0, "failed": 0}
+        for outcome in outcomes.values():
+            counts[outcome if outcome in counts else "failed"] += 1
+        for kind, count in counts.items():
+            total[kind] += count
+        print(f"{file:50} {counts['passed']:5} passed {counts['failed']:5} failed {counts['skipped']:5} skipped", flush=True)
+        if given.failures:
+            for test, outcome in outcomes.items():
+                if outcome not in counts:
+                    print(f"    {test}: {outcome.strip().splitlines()[-1] if outcome.strip() else '?'}")
+    if given.json:
+        given.json.write_text(json.dumps(everything, indent=1))
+    print(f"{'all':50} {total['passed']:5} passed {total['failed']:5} failed {total['skipped']:5} skipped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
