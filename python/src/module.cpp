@@ -1,4 +1,4 @@
-// The module `_weft`: the library as the package `weft` of Python's needs it. See docs/python.md.
+// The module `_weft`: the library as the package `weft` of Python's needs it. See docs/tour.md.
 #include "module.h"
 
 namespace weft::python {

@@ -126,6 +126,10 @@ std::byte* Arguments::memory(std::size_t bytes) {
   return more_.back().get();
 }
 
+Arguments::~Arguments() {
+  for (std::size_t k = 0; k < array_count_; ++k) Py_DECREF(arrays_[k]);
+}
+
 detail::HostArg& Arguments::next_arg() {
   static_assert(std::is_trivially_destructible_v<detail::HostArg>);
   return *new (parts_ + count_ * sizeof(detail::HostArg)) detail::HostArg;
@@ -136,6 +140,8 @@ void Arguments::take_array(detail::HostArg& arg, const Part& part, PyObject* val
   if (Array* const a = array_of(value)) {
     if (&a->dtype() != part.dtype || a->ndim() != part.ndim) refuse_array(part, a);
     arg.array = a;
+    Py_INCREF(value);
+    arrays_[array_count_++] = value;
     return;
   }
   if (value == Py_None) {
@@ -166,7 +172,9 @@ void Arguments::take_part(const Part& part, PyObject* value, nb::handle device) 
 void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device) {
   const std::vector<Part>& parts = kernel.parts();
   const std::size_t first = next_;
+  const std::size_t arrays = array_count_;
   const auto take_all = [&](PyObject* from) {
+    while (array_count_ > arrays) Py_DECREF(arrays_[--array_count_]);
     count_ = next_ = first;
     for (; next_ < parts.size() && parts[next_].argument == position + 1; ++next_) {
       const Part& part = parts[next_];

@@ -15,6 +15,7 @@ namespace weft::python {
 class Arguments {
  public:
   Arguments() = default;
+  ~Arguments();
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
@@ -35,6 +36,9 @@ class Arguments {
   /// Raw memory, because making all parts would take longer than the launch of a small kernel.
   alignas(detail::HostArg) std::byte parts_[sizeof(detail::HostArg) * std::size_t(detail::kMostParameters)];
   std::size_t count_ = 0;
+  /// The arrays' objects, which another thread might let go during the launch.
+  PyObject* arrays_[detail::kMostParameters];
+  std::size_t array_count_ = 0;
   std::size_t next_ = 0;  ///< the part that the next argument begins with
   static constexpr std::size_t kInside = 512;
   alignas(16) std::byte inside_[kInside];

@@ -156,10 +156,11 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
 }  // namespace
 
 void add_exchange(nb::module_& m) {
-  m.attr("Array").attr("__dlpack__") = nb::cpp_function(
-      &dlpack, nb::is_method(), nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
-      nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none());
-  m.attr("Array").attr("__dlpack_device__") = nb::cpp_function(&dlpack_device, nb::is_method());
+  const nb::handle array = nb::type<Array>();
+  nb::cpp_function(&dlpack, nb::scope(array), nb::name("__dlpack__"), nb::is_method(),
+                   nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
+                   nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none());
+  nb::cpp_function(&dlpack_device, nb::scope(array), nb::name("__dlpack_device__"), nb::is_method());
   m.def("from_dlpack", &from_dlpack, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
         nb::arg("device").none() = nb::none(), nb::arg("copy") = false);
 }

@@ -132,19 +132,12 @@ Kernel& kernel_of(KernelHandle& handle, PyObject* object, const Items& inputs, c
                            .c_str());
 }
 
-/// Launches with the library's own exceptions. Without the GIL, if another thread may hold the kernel's lock and want
-/// it.
+/// Launches without the GIL: the first launch compiles, devices on the host compute before they return, and another
+/// thread may hold the kernel's lock while it traces, which takes the GIL.
 void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Arguments& arguments) {
   const detail::Threads threads(dim, Loc{});
-  if (kernel.warm && !kernel.is_traced()) {
-    detail::launch(kernel.core(), stream, threads, arguments.parts());
-    return;
-  }
-  {
-    nb::gil_scoped_release released;
-    detail::launch(kernel.core(), stream, threads, arguments.parts());
-  }
-  kernel.warm = true;
+  nb::gil_scoped_release released;
+  detail::launch(kernel.core(), stream, threads, arguments.parts());
 }
 
 /// The gradients that a call gives for the arrays among its arguments.

@@ -101,14 +101,6 @@ void run_gradient(const detail::FuncCore& core, detail::FuncInputs& inputs, std:
                              .c_str());
 }
 
-/// Restores the place of the caller when its call has been traced.
-struct CallerPlace {
-  const Loc loc = here();
-  CallerPlace() = default;
-  CallerPlace(const CallerPlace&) = delete;
-  ~CallerPlace() { set_here(loc); }
-};
-
 Ids call(nb::object callee, nb::tuple args, nb::tuple form) {
   const Func& func = nb::cast<const Func&>(callee);
   detail::FuncArgs given;

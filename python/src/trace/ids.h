@@ -39,6 +39,13 @@ class Ids {
 /// The place of Python's code that is being traced: see set_place().
 Loc here();
 void set_here(Loc loc);
+/// Restores the place when code of another function has been traced.
+struct CallerPlace {
+  const Loc loc = here();
+  CallerPlace() = default;
+  CallerPlace(const CallerPlace&) = delete;
+  ~CallerPlace() { set_here(loc); }
+};
 /// A place whose file's name lives for ever, as IR keeps it.
 Loc place(std::string_view file, int line);
 

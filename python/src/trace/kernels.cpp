@@ -79,9 +79,9 @@ Kernel::Kernel(std::string name, std::string_view file, int line, nb::sequence p
     throw nb::type_error(("kernel \"" + name + "\" has " + std::to_string(parts_.size()) +
                           " parameters, with the fields of structs that hold arrays; 64 are possible")
                              .c_str());
-  state_ = std::make_shared<State>(State{params_, hold(std::move(body))});
-  core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options,
-                                               [state = state_] { trace(*state); });
+  // Shared with the body, because tapes and graphs may keep the kernel longer than this object.
+  const auto state = std::make_shared<const State>(State{params_, hold(std::move(body))});
+  core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options, [state] { trace(*state); });
 }
 
 void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
@@ -97,18 +97,9 @@ void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::ve
   }
 }
 
-void Kernel::trace(State& state) {
+void Kernel::trace(const State& state) {
   nb::gil_scoped_acquire gil;
-  struct Tracing {
-    int& count;
-    const Loc before = here();
-    explicit Tracing(int& count) : count(count) { ++count; }
-    Tracing(const Tracing&) = delete;
-    ~Tracing() {
-      --count;
-      set_here(before);
-    }
-  } const tracing(state.tracing);
+  const CallerPlace caller;
   nb::list arguments;
   for (const Param& param : state.params) arguments.append(make_argument(param));
   nb::borrow(state.body->get())(nb::tuple(arguments));

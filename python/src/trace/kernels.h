@@ -35,25 +35,19 @@ class Kernel {
   detail::KernelCore& core() const { return *core_; }
   const std::vector<Param>& params() const { return params_; }
   const std::vector<Part>& parts() const { return parts_; }
-  bool is_traced() const { return state_->tracing > 0; }
-
-  /// Whether a launch has run: then a further one compiles nothing, unless its arrays are laid out in another way.
-  bool warm = false;
 
  private:
   /// Shared with the body, which may outlive this object.
   struct State {
     std::vector<Param> params;
     HeldPointer body;
-    int tracing = 0;  ///< how many threads run the body; under the GIL
   };
-  static void trace(State& state);
+  static void trace(const State& state);
   void add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
                  const std::string& name);
 
   std::vector<Param> params_;
   std::vector<Part> parts_;
-  std::shared_ptr<State> state_;
   std::shared_ptr<detail::KernelCore> core_;
 };
 

@@ -32,6 +32,10 @@ class Matrix(composites.Composite):
             )
         super().__init__(self.native, [composites.scalars_clean(type(self), n) for n in numbers])
 
+    def __class_getitem__(cls, item):
+        dtype, rows, cols = patterns.type_arguments(item, 3)
+        return matrix((rows, cols), dtype)
+
     def _rows(self):
         rows, cols = type(self)._shape_
         numbers = self.tolist()

@@ -49,6 +49,21 @@ def allows(pattern, scalar):
     return composites.scalar_of(pattern) is scalar
 
 
+def type_arguments(item, count):
+    """What stands in the brackets of ``Vector[float, Literal[3]]``. Errors: TypeError for another number of parts."""
+    items = item if isinstance(item, tuple) else (item,)
+    if len(items) != count:
+        raise TypeError(f"the type requires {count} parameters, got {len(items)}")
+    made = []
+    for part in items:
+        if typing.get_origin(part) is typing.Literal:
+            if len(typing.get_args(part)) != 1:
+                raise TypeError("Expected a single Literal value")
+            part = typing.get_args(part)[0]
+        made.append(part)
+    return made
+
+
 class Pattern:
     """The vectors, matrices, quaternions or transforms whose shape or scalar type is open."""
 

@@ -16,6 +16,9 @@ class Quaternion(vectors.Vector):
 
     _wp_generic_type_str_ = "quat_t"
 
+    def __class_getitem__(cls, item):
+        return quaternion(*patterns.type_arguments(item, 1))
+
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(map(str, self.tolist()))})"
 
@@ -39,6 +42,9 @@ class Transform(vectors.Vector):
         elif len(args) == 1 and not isinstance(args[0], Transform) and _holds(args[0], 3):
             args = (args[0], (0.0, 0.0, 0.0, 1.0))
         super().__init__(*args)
+
+    def __class_getitem__(cls, item):
+        return transformation(*patterns.type_arguments(item, 1))
 
     @property
     def p(self):

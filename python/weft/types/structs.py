@@ -141,7 +141,7 @@ def struct(cls):
 
     Fields are scalars, vectors, matrices, quaternions, transforms, structs and arrays, laid out as C does. A class
     attribute of a field's name is its default.
-    Errors: TypeError for a class without fields and for a field whose type no kernel knows.
+    Errors: TypeError for a field whose type no kernel knows.
     """
     module = sys.modules.get(cls.__module__)
     names = dict(vars(module)) if module else {}
@@ -163,10 +163,9 @@ def struct(cls):
             native_fields.append((name, kind.native))
         if name in cls.__dict__:
             defaults[name] = cls.__dict__[name]
-    if not fields:
-        raise TypeError(f"struct {cls.__name__} has no annotated attribute")
     members = {k: v for k, v in cls.__dict__.items() if k not in fields and k not in ("__dict__", "__weakref__")}
-    native = _weft.struct_dtype(cls.__name__, native_fields)
+    # A struct without fields still takes a byte, as in C++.
+    native = _weft.struct_dtype(cls.__name__, native_fields or [("", scalars.uint8.native)])
     members.update(
         native=native,
         _wp_fields_=fields,

@@ -48,6 +48,10 @@ class Vector(composites.Composite):
             )
         super().__init__(self.native, [composites.scalars_clean(type(self), n) for n in numbers])
 
+    def __class_getitem__(cls, item):
+        dtype, length = patterns.type_arguments(item, 2)
+        return vector(length, dtype)
+
     def _place(self, key):
         try:
             k = operator.index(key)
@@ -109,8 +113,10 @@ def vector(length, dtype):
     scalar = patterns.scalar_or_none(dtype)
     if scalar is None or not isinstance(length, int):
         return patterns.Pattern("vector", (length,), dtype)
-    if length < 1:
-        raise ValueError(f"a vector has at least one component, not {length}")
+    if length < 0:
+        raise ValueError(f"a vector has no negative number of components: {length}")
+    if length == 0:
+        return patterns.Pattern("vector", (0,), dtype)  # a type without values: nothing is of it
     cls = made_.get((length, scalar))
     if cls is None:
         name = f"vec{length}{LETTERS[scalar]}"
