@@ -4,7 +4,7 @@ A name that weft lacks is a stand-in, so that the other tests of its file run: w
 """
 
 import sys
-import types
+from types import ModuleType
 
 import weft
 
@@ -17,7 +17,12 @@ class Absent:
     def __init__(self, name):
         self.__name__ = name
 
+    loading = True
+    """While files are loaded a call gives a stand-in, too: decorators and annotations fail no file."""
+
     def __call__(self, *args, **keywords):
+        if Absent.loading:
+            return Absent(self.__name__)
         raise NotImplementedError(f"weft has no {self.__name__}")
 
     def __getattr__(self, name):
@@ -29,7 +34,7 @@ class Absent:
         return self
 
 
-class Front(types.ModuleType):
+class Front(ModuleType):
     """A module that is one of weft's, with stand-ins for what that lacks."""
 
     def __init__(self, name, of, **more):
@@ -74,7 +79,7 @@ globals().update({k: v for k, v in vars(weft).items() if not k.startswith("__")}
 config = weft.config
 sys.modules["warp.config"] = weft.config
 _private = private(weft)
-_src = Front("warp._src", types.ModuleType("_src"))
+_src = Front("warp._src", ModuleType("_src"))
 sys.modules["warp._src"] = _src
 for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):
     _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft

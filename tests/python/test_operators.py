@@ -1,0 +1,130 @@
+"""Operators promote nothing: literals adapt, variables do not; quotients, remainders and powers as documented."""
+
+import numpy as np
+import pytest
+
+import weft as wp
+
+
+def launch(kernel, count, dtype=float):
+    out = wp.zeros(count, dtype=dtype)
+    wp.launch(kernel, dim=1, inputs=[out])
+    return out.numpy()
+
+
+def test_literals_adapt_to_the_other_operand(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=wp.float64)):
+        x = wp.float64(3.0)
+        out[0] = x * 2
+        out[1] = 1 / x
+        out[2] = x + 0.25
+        out[3] = wp.max(x, 7)
+
+    assert np.allclose(launch(k, 4, wp.float64), [6.0, 1.0 / 3.0, 3.25, 7.0], rtol=1e-15)
+
+
+def test_variables_of_different_types_do_not_mix():
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = float(0.0) + int(4)
+
+    with pytest.raises(wp.WarpCodegenError, match=r"'add' that matched inputs with types: \[float32, int32\]"):
+        wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)])
+
+
+def test_quotients_and_remainders(device):
+    @wp.kernel
+    def k(a: wp.array(dtype=int), b: wp.array(dtype=int), out: wp.array2d(dtype=int)):
+        i = wp.tid()
+        out[i, 0] = a[i] / b[i]
+        out[i, 1] = a[i] // b[i]
+        out[i, 2] = a[i] % b[i]
+
+    a = np.array([7, -7, 7, -7, 6, -6], dtype=np.int32)
+    b = np.array([2, 2, -2, -2, 3, 3], dtype=np.int32)
+    out = wp.zeros((6, 3), dtype=int)
+    wp.launch(k, dim=6, inputs=[wp.array(a), wp.array(b), out])
+    got = out.numpy()
+    assert np.array_equal(got[:, 0], np.trunc(a / b).astype(int))
+    assert np.array_equal(got[:, 1], a // b)
+    assert np.array_equal(got[:, 2], np.fmod(a, b))
+
+
+def test_shifts_and_bits(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=wp.uint32)):
+        x = wp.uint32(0xF0F0)
+        out[0] = x >> wp.uint32(4)
+        out[1] = x << 4
+        out[2] = x & 0xFF
+        out[3] = x | 0xF
+        out[4] = x ^ wp.uint32(0xFFFF)
+        out[5] = ~x
+
+    want = [0xF0F, 0xF0F00, 0xF0, 0xF0FF, 0x0F0F, 0xFFFF0F0F]
+    assert launch(k, 6, wp.uint32).tolist() == want
+
+
+def test_powers_of_real_numbers(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        x = float(1.5)
+        out[0] = x**2.0
+        out[1] = x**3
+        out[2] = 2.0**x
+
+    assert np.allclose(launch(k, 3), [2.25, 3.375, 2.0**1.5], rtol=1e-6)
+
+
+def test_a_name_keeps_its_type():
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        x = 1
+        x = 2.0
+        out[0] = x
+
+    with pytest.raises(wp.WarpCodegenTypeError, match="assigning to existing symbol x"):
+        wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)])
+
+
+def test_annotated_variables(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        x: float = 3
+        y: wp.float64 = 0.5
+        out[0] = x + float(y)
+
+    assert launch(k, 1)[0] == 3.5
+
+
+def test_conversions(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        out[0] = float(int(-2.7))
+        out[1] = float(wp.uint8(300))
+        out[2] = float(wp.int16(wp.float16(2.5)))
+        out[3] = float(bool(3))
+
+    assert launch(k, 4).tolist() == [-2.0, 44.0, 2.0, 1.0]
+
+
+def test_products_of_linear_algebra(device):
+    a = np.arange(6, dtype=np.float32).reshape(2, 3) + 1
+    b = np.array([[1, 2], [0, 1], [3, -1]], dtype=np.float32)
+    v = np.array([1, -2, 3], dtype=np.float32)
+    mat23, mat32 = wp.types.matrix((2, 3), float), wp.types.matrix((3, 2), float)
+
+    @wp.kernel
+    def k(a: mat23, b: mat32, v: wp.vec3, p: wp.array(dtype=wp.mat22), q: wp.array(dtype=wp.vec2), r: wp.array(dtype=wp.vec2)):
+        p[0] = a * b
+        p[1] = a @ b
+        q[0] = a * v
+        r[0] = v * b
+
+    p, q, r = wp.zeros(2, dtype=wp.mat22), wp.zeros(1, dtype=wp.vec2), wp.zeros(1, dtype=wp.vec2)
+    wp.launch(k, dim=1, inputs=[mat23(a), mat32(b), wp.vec3(v), p, q, r])
+    assert np.array_equal(p.numpy()[0], a @ b)
+    assert np.array_equal(p.numpy()[1], a @ b)
+    assert np.array_equal(q.numpy()[0], a @ v)
+    assert np.array_equal(r.numpy()[0], v @ b)
