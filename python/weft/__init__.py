@@ -12,12 +12,16 @@ from . import types as types
 from ._weft import Error as Error
 from ._weft import launch as launch
 from .language.builtin import Builtin as _Builtin
+from .language.derivatives import func_grad as func_grad
+from .language.derivatives import func_replay as func_replay
 from .language.errors import CodegenAttributeError as WarpCodegenAttributeError  # noqa: F401
 from .language.errors import CodegenError as WarpCodegenError  # noqa: F401
 from .language.errors import CodegenIndexError as WarpCodegenIndexError  # noqa: F401
 from .language.errors import CodegenKeyError as WarpCodegenKeyError  # noqa: F401
 from .language.errors import CodegenTypeError as WarpCodegenTypeError  # noqa: F401
 from .language.errors import CodegenValueError as WarpCodegenValueError  # noqa: F401
+from .language.queries import MeshQueryPoint as MeshQueryPoint
+from .language.queries import MeshQueryRay as MeshQueryRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
 from .runtime.array import array as array
@@ -54,6 +58,14 @@ from .runtime.device import synchronize as synchronize
 from .runtime.device import synchronize_device as synchronize_device
 from .runtime.function import Function as Function
 from .runtime.function import func as func
+from .runtime.geometry import Bvh as Bvh
+from .runtime.geometry import HashGrid as HashGrid
+from .runtime.geometry import Mesh as Mesh
+from .runtime.graph import Graph as Graph
+from .runtime.graph import ScopedCapture as ScopedCapture
+from .runtime.graph import capture_begin as capture_begin
+from .runtime.graph import capture_end as capture_end
+from .runtime.graph import capture_launch as capture_launch
 from .runtime.kernel import Kernel as Kernel
 from .runtime.kernel import kernel as kernel
 from .runtime.kernel import overload as overload

@@ -2,7 +2,8 @@
 
 from .language.atomics import HANDLERS as _ATOMICS
 from .language.builtins import HANDLERS as _BUILTINS
+from .language.queries import HANDLERS as _QUERIES
 from .language.signatures import FORMS as _FORMS
 
-FUNCTIONS = sorted({*_FORMS, *_BUILTINS, *_ATOMICS, "static", "vector", "matrix"})
+FUNCTIONS = sorted({*_FORMS, *_BUILTINS, *_ATOMICS, *_QUERIES, "static", "vector", "matrix", "adjoint"})
 """All of them, in alphabetical order."""

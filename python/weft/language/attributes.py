@@ -5,7 +5,7 @@ from ..types import quaternions, scalars, vectors
 from ..types.annotations import ArrayType, type_name
 from .errors import CodegenAttributeError
 from .operators import OPS
-from .places import ElementPlace, FieldPlace, PartPlace, Place
+from .places import ElementPlace, FieldPlace, PartPlace, Place, ValuePlace
 from .statics import of_python
 from .values import ArrayValue, Shape, Static, Value, literal, name_of_type, rebuild
 
@@ -27,6 +27,8 @@ def part(e, base, node):
 def shown(base, node):
     """The base as messages show it: the variable's name and its type."""
     kind = type_name(base.type) if isinstance(base, Place) else name_of_type(base)
+    if isinstance(base, Place) and base.type.native.kind == "struct":
+        kind = f"{base.type.__module__}.{kind}"
     name = getattr(base, "name", None) or getattr(node.value, "id", None)
     return f"{name}' ({kind})" if name else f"{kind}'"
 
@@ -71,6 +73,8 @@ def of_value(e, base, name):
         return PartPlace(base, vectors.vector(3, scalar) if name == "p" else quaternions.quaternion(scalar), leaves)
     if name == "dtype":
         return Static(scalar or base.type)
+    if name == "value" and isinstance(base, ValuePlace) and base.value.literal is not None:
+        return base.value  # of a member of an enumeration
     return None
 
 

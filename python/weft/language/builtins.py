@@ -7,6 +7,7 @@ from .. import _weft
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.annotations import same_type
 from . import constructors, library, operators
+from .emitter import adapted_to
 from .errors import CodegenError, CodegenTypeError
 from .values import ArrayValue, Static, StructValue, TupleValue, Value, adapted, ids_of, literal, name_of_type, zero
 
@@ -394,6 +395,38 @@ def replaced_part(args, leaves):
     return Value(transform.type, tuple(ids))
 
 
+def searched(name):
+    """``lower_bound(array, value)``, ``lower_bound(array, begin, end, value)`` and kin: the place of a value in a sorted
+    array.
+    """
+
+    def handler(args):
+        values = [*args.values, *args.keywords.values()]
+        array = values[0] if values else None
+        if not isinstance(array, ArrayValue) or array.ndim != 1 or len(values) not in (2, 4):
+            raise CodegenError(f"{name}() takes a sorted array of one dimension, perhaps a range of it, and a value")
+        wanted = [*(scalars.int32 for _ in values[1:-1]), array.dtype]
+        given = [adapted_to(v, kind) for v, kind in zip(values[1:], wanted)]
+        if not all(isinstance(v, Value) and same_type(v.type, kind) for v, kind in zip(given, wanted)):
+            library.no_form(name, values)
+        dtypes = (array.dtype.native, *(v.type.native for v in given))
+        dtype, ids = _weft.call(name, dtypes, (array.ref, *(v.ids for v in given)))
+        return Value(dtype.python, tuple(ids), nonneg=True)
+
+    return handler
+
+
+def sample_cdf(args):
+    """``sample_cdf(state, cdf)``: an index drawn by a cumulative distribution; advances the state."""
+    args.expect("sample_cdf", 2)
+    state, cdf = args.values
+    if not isinstance(cdf, ArrayValue) or not isinstance(state, Value) or state.scalar is not scalars.uint32:
+        library.no_form("sample_cdf", args.values)
+    index, state = _weft.call("sample_cdf", (state.type.native, cdf.dtype.native), (state.ids, cdf.ref))
+    args.assign(0, Value(scalars.uint32, tuple(state[1])))
+    return Value(index[0].python, tuple(index[1]), nonneg=True)
+
+
 def copied(args):
     """``copy(x)``: the value itself, as values are copied by assignment."""
     args.expect("copy", 1)
@@ -438,6 +471,9 @@ HANDLERS = {
     "invert": unary_function("invert", operators.invert),
     "unot": unary_function("unot", lambda value: operators.logical_not(operators.truth(value))),
     "copy": copied,
+    "lower_bound": searched("lower_bound"),
+    "upper_bound": searched("upper_bound"),
+    "sample_cdf": sample_cdf,
 }
 for _name in library.DRAWS:
     HANDLERS[_name] = draw(_name)

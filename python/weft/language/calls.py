@@ -4,7 +4,7 @@ import ast
 import builtins as python
 
 from ..types import matrices, quaternions, vectors
-from . import atomics, builtins, constructors, functions, library
+from . import atomics, builtins, constructors, functions, library, queries
 from .builtin import Builtin
 from .errors import CodegenError
 from .signatures import FORMS
@@ -31,7 +31,7 @@ OF_PACKAGE = {
     quaternions.transformation: "transformation",
 }
 TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
-HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS}
+HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS}
 
 
 def call(e, node, targets):
@@ -47,6 +47,8 @@ def call(e, node, targets):
         return evaluate_static(e, node)
     values, keywords = given(e, node)
     e.at(node)
+    if thing is type and len(values) == 1 and not keywords:
+        return Static(values[0].type)
     if isinstance(thing, type):
         return construct(thing, values, keywords)
     arguments = builtins.Arguments(e, node, values, keywords, targets)

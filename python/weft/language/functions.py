@@ -112,6 +112,8 @@ class Overload:
 class Overloads:
     """The functions of one name. The package's Function is one, with more for the host."""
 
+    _wp_is_function_ = True
+
     def __init__(self, key):
         self.key = key
         self.overloads = []
@@ -140,7 +142,9 @@ class Code:
         self.in_place = False
         source = source_of(overload.function)
         self.source = source
-        self.native = _weft.Func(overload.name, source.file, source.line, self.body)
+        gradient = self.gradient if overload.gradient is not None else None
+        replay = self.replay if overload.replay is not None else None
+        self.native = _weft.Func(overload.name, source.file, source.line, self.body, gradient, replay)
 
     def body(self, parts):
         """Traces the function with what crossed the call. Returns the scalars of the result."""
@@ -151,13 +155,28 @@ class Code:
         self.result = None if result is None else result.type
         return ids_of(result)
 
+    def gradient(self, parts, adjoints):
+        """Traces the gradient function. Returns the gradients of the real scalars of the parameters."""
+        parts = iter(parts)
+        values = [rebuild_argument(kind, parts) for kind in self.kinds]
+        return self.overload.gradient.trace(values, self.result, adjoints)
+
+    def replay(self, parts):
+        """Traces what runs in the function's place on the way back. Returns the scalars of the result."""
+        parts = iter(parts)
+        function = self.overload.replay
+        values = [rebuild_argument(kind, parts) for kind in self.kinds]
+        return ids_of(self.emit(source_of(function), Environment(function), values))
+
     def trace(self, values):
         """Emits the function into the current trace. Returns its result."""
+        return self.emit(self.source, self.overload.environment, values)
+
+    def emit(self, source, environment, values):
+        """Emits a function with the overload's parameters into the current trace."""
         overload = self.overload
         names = [name for name, _, _ in overload.parameters]
-        emission = Emission(
-            self.source, overload.name, overload.environment, True, overload.options, return_type=overload.returns
-        )
+        emission = Emission(source, overload.name, environment, True, overload.options, return_type=overload.returns)
         return emission.run(dict(zip(names, values)))
 
     def call(self, values):

@@ -4,9 +4,10 @@ import ast
 
 from .. import _weft
 from ..types import scalars
-from . import expressions
+from . import expressions, operators
 from .emitter import Local
 from .names import contains, stored_in
+from .queries import QueryValue
 from .values import Static, TupleValue, Value, adapted, literal, name_of_type
 
 DEFAULT_MAX_UNROLL = 16
@@ -21,11 +22,19 @@ def for_loop(e, node):
     if not isinstance(node.target, ast.Name):
         e.error(node, "the variable of a loop is a single name")
     over = node.iter
-    if isinstance(over, ast.Call) and is_range(e, over.func):
+    if isinstance(over, ast.Call) and names(e, over.func, reversed) and len(over.args) == 1:
+        if isinstance(over.args[0], ast.Call) and names(e, over.args[0].func, range):
+            bounds = [expressions.evaluate(e, a) for a in over.args[0].args]
+            range_loop(e, node, backwards(e, node, bounds))
+            return
+    if isinstance(over, ast.Call) and names(e, over.func, range):
         bounds = [expressions.evaluate(e, a) for a in over.args]
         range_loop(e, node, bounds)
         return
     items = expressions.evaluate(e, over)
+    if isinstance(items, QueryValue):
+        query_loop(e, node, items)
+        return
     if isinstance(items, Static) and isinstance(items.object, range):
         known = items.object
         range_loop(e, node, [literal(known.start), literal(known.stop), literal(known.step)])
@@ -45,23 +54,50 @@ def for_loop(e, node):
     e.loops.pop()
 
 
-def is_range(e, function):
-    """Whether a call is Python's range."""
+def query_loop(e, node, query):
+    """``for index in wp.hash_grid_query(...)`` and kin: the body runs for the number of each result."""
+    from . import statements
+
+    found = _weft.local(scalars.int32.native, None)
+    _weft.set(found, (_weft.constant(_weft.INT32, 0),))
+    _weft.open_while()
+    e.loops.append("dynamic")
+    with e.region():
+        more, number = query.next(Value(scalars.int32, _weft.get(found)))
+        _weft.set(found, number.ids)
+        _weft.while_body(more.id)
+        with bound_counter(e, node, Value(scalars.int32, _weft.get(found), nonneg=True)):
+            statements.block(e, node.body)
+    e.loops.pop()
+    _weft.close_while()
+
+
+def names(e, function, wanted):
+    """Whether what a call calls is a thing of Python's."""
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return False
     called = expressions.evaluate(e, function)
-    return isinstance(called, Static) and called.object is range
+    return isinstance(called, Static) and called.object is wanted
+
+
+def backwards(e, node, bounds):
+    """The bounds of the range that runs through the values of range(*bounds) from the last to the first.
+
+    The last one is lo + floor((hi - lo - sign) / step) * step, which lies before lo where there are no values.
+    """
+    lo, hi, step = complete(e, node, bounds)
+    stride = known_number(step)
+    if not stride:
+        e.error(node, "the step of reversed(range()) is a number other than 0 that is known while tracing")
+    sign = adapted(literal(1 if stride > 0 else -1), lo.scalar)
+    steps = operators.binary("floordiv", operators.binary("sub", operators.binary("sub", hi, lo), sign), step)
+    last = operators.binary("add", lo, operators.binary("mul", steps, step))
+    return [last, operators.binary("sub", lo, step), adapted(literal(-stride), lo.scalar)]
 
 
 def range_loop(e, node, bounds):
     """A loop over range(*bounds)."""
-    if not 1 <= len(bounds) <= 3:
-        e.error(node, f"range() takes 1 to 3 arguments, not {len(bounds)}")
-    bounds = integers(e, node, bounds)
-    if len(bounds) == 1:
-        bounds = [adapted(literal(0), bounds[0].scalar), bounds[0]]
-    if len(bounds) == 2:
-        bounds = [*bounds, adapted(literal(1), bounds[0].scalar)]
+    bounds = complete(e, node, bounds)
     known = [known_number(b) for b in bounds]
     if known[2] == 0:
         e.error(node, "the step of range() is 0")
@@ -69,6 +105,18 @@ def range_loop(e, node, bounds):
         unrolled(e, node, range(*known), bounds[0].scalar)
     else:
         dynamic(e, node, bounds, known)
+
+
+def complete(e, node, bounds):
+    """Start, end and step of a range. Errors: CodegenError for what are no bounds."""
+    if not 1 <= len(bounds) <= 3:
+        e.error(node, f"range() takes 1 to 3 arguments, not {len(bounds)}")
+    bounds = integers(e, node, bounds)
+    if len(bounds) == 1:
+        bounds = [adapted(literal(0), bounds[0].scalar), bounds[0]]
+    if len(bounds) == 2:
+        bounds = [*bounds, adapted(literal(1), bounds[0].scalar)]
+    return bounds
 
 
 def integers(e, node, bounds):

@@ -203,8 +203,6 @@ def divide(name, a, b):
         refuse(name, a, b)
     if a.kind == "scalar" or b.kind == "scalar":
         many = b if a.kind == "scalar" else a
-        if a.kind == "scalar" and b.kind in ("quaternion", "transform"):
-            refuse(name, a, b)
         return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
     refuse(name, a, b)
 

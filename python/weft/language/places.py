@@ -217,7 +217,7 @@ def load(address, kind):
     """The value at an address, whose arrays are handles there."""
     if kind.native.kind == "struct" and kind.native.holds_arrays:
         fields = {}
-        for name, field in kind._wp_fields_.items():
+        for name, field in kind._wp_layout_.items():
             part = address.field(name)
             fields[name] = rebuild(field, iter([part])) if isinstance(part, _weft.ArrayRef) else load(part, field)
         return StructValue(kind, fields)
@@ -240,11 +240,15 @@ def locate(e, node):
             return NamePlace(node.id, bound.type)
         return e.lookup(node.id)
     if isinstance(node, ast.Attribute):
-        return attributes.part(e, locate(e, node.value), node)
+        return attributes.part(e, with_parts(locate(e, node.value)), node)
     if isinstance(node, ast.Subscript):
-        return subscripts.part(e, locate(e, node.value), node)
-    value = expressions.evaluate(e, node)
-    return ValuePlace(value) if isinstance(value, (Value, StructValue)) else value
+        return subscripts.part(e, with_parts(locate(e, node.value)), node)
+    return with_parts(expressions.evaluate(e, node))
+
+
+def with_parts(found):
+    """A value as a place, whose parts can be named; what is no value stays as it is."""
+    return ValuePlace(found) if isinstance(found, (Value, StructValue)) else found
 
 
 def loaded(e, place):
@@ -255,7 +259,7 @@ def loaded(e, place):
 def store(e, node, value):
     """Assigns to a part of a value or an element of an array."""
     place = locate(e, node)
-    if isinstance(place, ArrayValue) and isinstance(node, ast.Attribute):
+    if isinstance(place, (ArrayValue, Static)) and isinstance(node, ast.Attribute):
         place = field_of_array(e, node)
     if isinstance(place, ArrayValue):
         raise CodegenError(
@@ -269,7 +273,9 @@ def store(e, node, value):
 def field_of_array(e, node):
     """The place of a struct's field that is an array."""
     parent = locate(e, node.value)
-    if not isinstance(parent, Place) or isinstance(parent, ElementPlace):
+    if not isinstance(parent, Place) or node.attr not in getattr(parent.type, "_wp_fields_", ()):
+        raise CodegenError(f"{ast.unparse(node)} cannot be assigned to")
+    if isinstance(parent, ElementPlace):
         raise CodegenError(f"{ast.unparse(node)} is an array in memory, which a kernel cannot replace")
     return FieldPlace(parent, node.attr, parent.type._wp_fields_[node.attr])
 

@@ -8,7 +8,7 @@ import numpy as np
 from .. import _weft
 from ..types import composites, scalars, structs
 from .errors import CodegenError, CodegenTypeError
-from .values import Static, StructValue, TupleValue, Value, literal
+from .values import Static, StructValue, TupleValue, Value, literal, zero
 
 
 def of_python(thing):
@@ -50,6 +50,8 @@ def constant_value(value):
 def struct_constant(value):
     """A struct of the host as a constant. Errors: CodegenTypeError if it holds arrays."""
     fields = {}
+    if not type(value)._wp_fields_:
+        return zero(type(value))
     for name in type(value)._wp_fields_:
         field = of_python(getattr(value, name))
         if isinstance(field, Static):

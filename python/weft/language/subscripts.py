@@ -4,11 +4,12 @@ import ast
 
 from .. import _weft
 from ..types import matrices, scalars, vectors
+from .derivatives import is_adjoint, renamed
 from .errors import CodegenError, CodegenIndexError, CodegenTypeError, CodegenValueError
 from .operators import OPS
-from .places import ChosenPlace, ElementPlace, PartPlace, Place
+from .places import ChosenPlace, ElementPlace, PartPlace, Place, locate
 from .statics import host_value, of_python
-from .values import ArrayValue, Static, TupleValue, Value, name_of_type
+from .values import ArrayValue, Shape, Static, TupleValue, Value, literal, name_of_type
 
 
 def part(e, base, node):
@@ -18,6 +19,8 @@ def part(e, base, node):
     if isinstance(base, TupleValue):
         return item(e, base, node)
     if isinstance(base, Static):
+        if is_adjoint(base.object):
+            return locate(e, renamed(node.slice))
         return static_item(e, base, node)
     if isinstance(base, Place):
         kind = base.type.native.kind
@@ -73,8 +76,8 @@ def of_array(e, array, keys):
     if any(isinstance(k, slice) for k in keys):
         return sliced(array, keys)
     if len(keys) > array.ndim:
-        raise CodegenIndexError(
-            f"Num array dimensions must match num array indices: an array of {array.ndim} dimensions, "
+        raise CodegenError(
+            f"Incorrect number of indices specified for array indexing: an array of {array.ndim} dimensions, "
             f"{len(keys)} indices"
         )
     if len(keys) < array.ndim:
@@ -255,6 +258,8 @@ def item(e, base, node):
         bounds = [None if b is None else known_index(integer(expressions.evaluate(e, b))) for b in parts]
         return TupleValue(base.items[slice(*bounds)])
     key = integer(expressions.evaluate(e, node.slice))
+    if isinstance(base, Shape) and len(base.items) <= (known_index(key) or 0) < 4:
+        return literal(0)  # dimensions that the array does not have
     number = place_in(key, len(base.items), "tuple")
     if number is not None:
         return base.items[number]

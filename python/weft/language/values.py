@@ -183,7 +183,7 @@ def rebuild(kind, parts):
     if not isinstance(kind, type) or getattr(kind, "native", None) is None:
         return Static(kind)
     if kind.native.kind == "struct":
-        return StructValue(kind, {name: rebuild(field, parts) for name, field in kind._wp_fields_.items()})
+        return StructValue(kind, {name: rebuild(field, parts) for name, field in kind._wp_layout_.items()})
     return Value(kind, tuple(next(parts)))
 
 
@@ -208,7 +208,7 @@ def _from_ids(kind, ids):
     if isinstance(kind, tuple):
         return TupleValue([_from_ids(k, ids) for k in kind])
     if kind.native.kind == "struct":
-        return StructValue(kind, {name: _from_ids(field, ids) for name, field in kind._wp_fields_.items()})
+        return StructValue(kind, {name: _from_ids(field, ids) for name, field in kind._wp_layout_.items()})
     return Value(kind, tuple(next(ids) for _ in range(kind.native.count)))
 
 
@@ -216,7 +216,7 @@ def zero(kind):
     """The zero of a type. A field that is an array is nothing until it is assigned."""
     if kind.native.kind == "struct":
         fields = {}
-        for name, field in kind._wp_fields_.items():
+        for name, field in kind._wp_layout_.items():
             fields[name] = Static(None) if isinstance(field, ArrayType) else zero(field)
         return StructValue(kind, fields)
     return Value(kind, _weft.zeros_of(kind.native))

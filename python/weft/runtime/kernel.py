@@ -184,7 +184,7 @@ def argument(name, kind, part):
     if isinstance(kind, ArrayType):
         return ArrayValue(part, kind.dtype, name)
     if isinstance(part, dict):
-        return StructValue(kind, {n: argument(n, k, part[n]) for n, k in kind._wp_fields_.items()})
+        return StructValue(kind, {n: argument(n, k, part[n]) for n, k in kind._wp_layout_.items()})
     if kind.native.kind == "struct":
         return from_ids(kind, part)
     return rebuild(kind, iter([part]))

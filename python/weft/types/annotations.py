@@ -1,5 +1,6 @@
 """What a parameter's annotation says: a value type, an array of a type, a struct, or an open type."""
 
+import collections.abc
 import typing
 from typing import Any
 
@@ -73,11 +74,15 @@ def value_type(annotation):
         return tuple(value_type(a) for a in annotation.__args__)
     if isinstance(annotation, type) and annotation.__module__ != "builtins" and issubclass(annotation, int):
         return scalars.int32  # enumerations of integers
-    if typing.get_origin(annotation) is not None and typing.get_origin(annotation).__name__ == "Callable":
-        return typing.Callable
-    if annotation is typing.Callable:
+    if is_callable_type(annotation):
         return typing.Callable
     raise TypeError(f"{annotation!r} is no type of kernels: use int, float, wp.vec3, wp.array(dtype=...), a struct, ...")
+
+
+def is_callable_type(annotation):
+    """Whether an annotation means functions: ``Callable``, with or without types, or the package's Function."""
+    origin = typing.get_origin(annotation) or annotation
+    return origin in (typing.Callable, collections.abc.Callable) or getattr(annotation, "_wp_is_function_", False)
 
 
 def is_open(annotation):

@@ -12,6 +12,8 @@ class StructInstance:
 
     native = None
     _wp_fields_ = {}
+    _wp_layout_ = {}
+    """The fields as memory has them: of a struct without fields a byte without a name."""
 
     def __init__(self, *args, **kwargs):
         fields = type(self)._wp_fields_
@@ -169,6 +171,7 @@ def struct(cls):
     members.update(
         native=native,
         _wp_fields_=fields,
+        _wp_layout_=fields or {"": scalars.uint8},
         _wp_defaults_=defaults,
         _wp_scalar_type_=None,
         _shape_=(),

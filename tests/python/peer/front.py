@@ -86,9 +86,20 @@ for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logg
     setattr(_src, _name, place(f"_src.{_name}", _of or weft, **_private.get(_name, {})))
 types = place("types", weft.types)  # noqa: A001
 utils = place("utils", weft.utils)
-for _name in ("autograd", "optim", "sparse", "render", "fem", "jax_experimental"):
+
+
+@weft.struct
+class Sample:
+    """Stands for a struct of the peer's library of finite elements, which tests of structs hold in theirs."""
+
+    index: int
+    weight: float
+
+
+for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
     _of = getattr(weft, _name, None)
     globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
+fem = place("fem", ModuleType("fem"), Sample=Sample)
 
 
 def __getattr__(name):

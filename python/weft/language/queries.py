@@ -1,0 +1,235 @@
+"""Questions to meshes, hierarchies of boxes and grids, which kernels name by their ids."""
+
+from .. import _weft
+from ..types import scalars
+from ..types.named import NAMED
+from ..types.structs import struct
+from . import library
+from .emitter import adapted_to
+from .errors import CodegenError
+from .values import StructValue, Value
+
+vec3 = NAMED["vec3"]
+U64, F32, I32 = scalars.uint64, scalars.float32, scalars.int32
+
+
+@struct
+class MeshQueryPoint:
+    """The closest point of a mesh: whether there is one, on which side, and where on which face."""
+
+    result: bool
+    sign: float
+    face: int
+    u: float
+    v: float
+
+
+@struct
+class MeshQueryRay:
+    """The first face that a ray meets: whether there is one, which, and where."""
+
+    result: bool
+    sign: float
+    face: int
+    t: float
+    u: float
+    v: float
+    normal: vec3
+
+
+class QueryValue:
+    """A query that a kernel goes through with a loop."""
+
+    __slots__ = ("key", "native")
+
+    def __init__(self, key, native):
+        self.key = key
+        self.native = native
+
+    @property
+    def type(self):
+        """The query itself: functions that take it are traced in place."""
+        return self
+
+    def next(self, found):
+        """Emits the step to the next result. Returns whether there is one, and its number, else `found`."""
+        more, number = self.native.next(found.id)
+        return Value(scalars.bool, (more,)), Value(I32, (number,), nonneg=True)
+
+
+def typed(name, args, kinds, names=()):
+    """The arguments as values of the given types, keywords among them. Errors: CodegenError for others."""
+    values = [*args.values, *(args.keywords[n] for n in names[len(args) :] if n in args.keywords)]
+    made = [adapted_to(v, kind) for v, kind in zip(values, kinds)]
+    fits = len(values) <= len(kinds) and all(isinstance(v, Value) for v in made)
+    if not fits or any(v.type.native is not kind.native for v, kind in zip(made, kinds)):
+        library.no_form(name, values)
+    return made
+
+
+def results(name, values):
+    """The values that a function of the library gives."""
+    made = _weft.call(name, tuple(v.type.native for v in values), tuple(v.ids for v in values))
+    made = made if isinstance(made, list) else [made]
+    return [Value(dtype.python, tuple(ids)) for dtype, ids in made]
+
+
+def point_query(name, native, names=("id", "point", "max_dist"), signed=True):
+    """A function that finds a point of a mesh. Given variables after its inputs, it writes the result into these."""
+
+    def handler(args):
+        inputs = typed(name, first(args, 3), (U64, vec3, F32), names)
+        if len(inputs) != 3:
+            library.no_form(name, args.values)
+        hit, sign, u, v, _, face = results(native, inputs)
+        given = len(args) - 3
+        outputs = [sign, face, u, v] if signed else [face, u, v]
+        if given >= len(outputs):
+            for k, value in enumerate(outputs):
+                args.assign(3 + k, value)
+            return hit
+        fields = {"result": hit, "sign": sign, "face": face, "u": u, "v": v}
+        return StructValue(MeshQueryPoint, fields)
+
+    return handler
+
+
+class first:
+    """The first arguments of a call, without those that it writes to, and its keywords."""
+
+    def __init__(self, args, count):
+        self.values = args.values[:count]
+        self.keywords = args.keywords
+
+    def __len__(self):
+        return len(self.values)
+
+
+def mesh_query_ray(args):
+    """The first face that a ray meets; written into the variables that the call gives after its inputs, if it does."""
+    names = ("id", "start", "dir", "max_t")
+    if len(args) > 5:
+        inputs = typed("mesh_query_ray", first(args, 4), (U64, vec3, vec3, F32))
+    else:
+        refuse_root("mesh_query_ray", args, 4)
+        inputs = typed("mesh_query_ray", first(args, 4), (U64, vec3, vec3, F32), names)
+    if len(inputs) != 4:
+        library.no_form("mesh_query_ray", args.values)
+    hit, t, u, v, sign, normal, face = results("mesh_query_ray", inputs)
+    if len(args) > 5:
+        if len(args) != 10:
+            raise CodegenError("mesh_query_ray() writes t, u, v, sign, normal and face")
+        for k, value in enumerate((t, u, v, sign, normal, face)):
+            args.assign(4 + k, value)
+        return hit
+    fields = {"result": hit, "sign": sign, "face": face, "t": t, "u": u, "v": v, "normal": normal}
+    return StructValue(MeshQueryRay, fields)
+
+
+def refuse_root(name, args, count):
+    """Refuses the argument `root`, unless it is -1, which means the whole tree."""
+    root = args.keywords.get("root", args.values[count] if len(args) > count else None)
+    if root is not None and getattr(root, "literal", None) != -1:
+        raise CodegenError(f"{name}(): a root other than the whole tree is not supported yet")
+
+
+def plain(name, native, kinds, names, roots=None):
+    """A function whose result is one value."""
+
+    def handler(args):
+        if roots is not None:
+            refuse_root(name, args, roots)
+        inputs = typed(name, first(args, len(kinds)), kinds, names)
+        if len(inputs) != len(kinds):
+            library.no_form(name, args.values)
+        return results(native, inputs)[0]
+
+    return handler
+
+
+def ray_count(args):
+    """The number of faces that a ray meets, however far."""
+    inputs = typed("mesh_query_ray_count_intersections", first(args, 3), (U64, vec3, vec3), ("id", "start", "dir"))
+    refuse_root("mesh_query_ray_count_intersections", args, 3)
+    far = Value(F32, (_weft.constant(_weft.FLOAT32, 3.0e38),))
+    return results("mesh_query_ray_count", [*inputs, far])[0]
+
+
+def begin(name, kinds, names):
+    """A function that begins a query."""
+    make = getattr(_weft, name)
+
+    def handler(args):
+        grouped = name == "hash_grid_query" and len(args) + len(args.keywords) > len(kinds)
+        if name.startswith("bvh"):
+            refuse_root(name, args, len(kinds))
+        inputs = typed(name, first(args, len(kinds)), kinds, names)
+        if len(inputs) != len(kinds):
+            library.no_form(name, args.values)
+        parts = [inputs[0].id, *(v.ids for v in inputs[1:])]
+        if grouped:
+            group = args.keywords.get("group", args.values[-1])
+            parts.append(adapted_to(group, I32).ids)
+        return QueryValue(name, make(*parts))
+
+    return handler
+
+
+def bvh_query_ray(args):
+    """Begins a query for the boxes that a ray meets, however far."""
+    inputs = typed("bvh_query_ray", first(args, 3), (U64, vec3, vec3), ("id", "start", "dir"))
+    refuse_root("bvh_query_ray", args, 3)
+    far = (_weft.constant(_weft.FLOAT32, 3.0e38),)
+    return QueryValue("bvh_query_ray", _weft.bvh_query_ray(inputs[0].id, inputs[1].ids, inputs[2].ids, far))
+
+
+def step(name):
+    """A function that goes to the next result and writes its number into the caller's variable."""
+
+    def handler(args):
+        args.expect(name, 2)
+        query, index = args.values
+        if not isinstance(query, QueryValue):
+            library.no_form(name, args.values)
+        more, number = query.next(adapted_to(index, I32))
+        args.assign(1, number)
+        return more
+
+    return handler
+
+
+POINT = ("id", "face", "bary_u", "bary_v")
+
+HANDLERS = {
+    "mesh_query_point": point_query("mesh_query_point", "mesh_query_point_sign_majority"),
+    "mesh_query_point_sign_parity": point_query("mesh_query_point_sign_parity", "mesh_query_point_sign_majority"),
+    "mesh_query_point_no_sign": point_query("mesh_query_point_no_sign", "mesh_query_point_no_sign", signed=False),
+    "mesh_query_point_sign_normal": point_query("mesh_query_point_sign_normal", "mesh_query_point_sign_normal"),
+    "mesh_query_point_sign_winding_number": point_query(
+        "mesh_query_point_sign_winding_number", "mesh_query_point_sign_winding"
+    ),
+    "mesh_query_furthest_point_no_sign": point_query(
+        "mesh_query_furthest_point_no_sign", "mesh_query_furthest_point", ("id", "point", "min_dist"), signed=False
+    ),
+    "mesh_query_ray": mesh_query_ray,
+    "mesh_query_ray_anyhit": plain(
+        "mesh_query_ray_anyhit", "mesh_query_ray_anyhit", (U64, vec3, vec3, F32), ("id", "start", "dir", "max_t"), 4
+    ),
+    "mesh_query_ray_count_intersections": ray_count,
+    "mesh_eval_position": plain("mesh_eval_position", "mesh_eval_position", (U64, I32, F32, F32), POINT),
+    "mesh_eval_velocity": plain("mesh_eval_velocity", "mesh_eval_velocity", (U64, I32, F32, F32), POINT),
+    "mesh_eval_face_normal": plain("mesh_eval_face_normal", "mesh_eval_face_normal", (U64, I32), ("id", "face")),
+    "mesh_get_point": plain("mesh_get_point", "mesh_get_point", (U64, I32), ("id", "index")),
+    "mesh_get_velocity": plain("mesh_get_velocity", "mesh_get_velocity", (U64, I32), ("id", "index")),
+    "mesh_get_index": plain("mesh_get_index", "mesh_get_index", (U64, I32), ("id", "index")),
+    "mesh_query_aabb": begin("mesh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
+    "mesh_query_sphere": begin("mesh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
+    "bvh_query_aabb": begin("bvh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
+    "bvh_query_ray": bvh_query_ray,
+    "hash_grid_query": begin("hash_grid_query", (U64, vec3, F32), ("id", "point", "max_dist")),
+    "hash_grid_query_next": step("hash_grid_query_next"),
+    "mesh_query_next": step("mesh_query_next"),
+    "mesh_query_aabb_next": step("mesh_query_aabb_next"),
+    "bvh_query_next": step("bvh_query_next"),
+    "hash_grid_point_id": plain("hash_grid_point_id", "hash_grid_point_id", (U64, I32), ("id", "index")),
+}

@@ -1,0 +1,143 @@
+"""Structures that kernels query: triangle meshes, hierarchies of boxes, hash grids. Kernels get their ids (uint64)."""
+
+from .. import _weft
+from ..types import scalars
+from ..types.named import NAMED
+from .device import device_from, get_device, of_native
+
+vec3 = NAMED["vec3"]
+
+# Ways to build a tree that programs name, and the library's.
+BUILDERS = {"sah": "hploc", "median": "hploc", "lbvh": "lbvh", "cubql": "hploc", None: "hploc"}
+
+
+def checked(array, dtype, what):
+    """An array of an element type with its elements in order. Errors: RuntimeError for others."""
+    if array.dtype is not dtype or not array.is_contiguous:
+        raise RuntimeError(f"{what} should be a contiguous array of type wp.{dtype.__name__.removesuffix('f')}")
+    return array
+
+
+class Mesh(_weft.Mesh):
+    """A triangle mesh: `points` (vec3), `indices` (int32, three for each face), and perhaps `velocities` of the points.
+
+    The mesh uses the arrays that it is given: after changes of the points call refit().
+    Errors: RuntimeError for arrays of other types, or on different devices.
+    """
+
+    def __init__(
+        self,
+        points,
+        indices,
+        velocities=None,
+        support_winding_number=False,
+        bvh_constructor=None,
+        bvh_leaf_size=None,
+        groups=None,
+    ):
+        if points.native_device != indices.native_device:
+            raise RuntimeError("Mesh points and indices must live on the same device")
+        checked(points, vec3, "Mesh points")
+        checked(indices, scalars.int32, "Mesh indices")
+        if velocities is not None:
+            checked(velocities, vec3, "Mesh velocities")
+        if indices.ndim > 1:
+            raise RuntimeError("Mesh indices should be a flattened 1d array of indices")
+        if groups is not None:
+            raise RuntimeError("groups of triangles are not supported yet")
+        if bvh_leaf_size is not None and bvh_leaf_size < 1:
+            raise ValueError(f"bvh_leaf_size must be greater than or equal to 1, current value: {bvh_leaf_size}")
+        builder = builder_named(bvh_constructor)
+        super().__init__(points, indices, velocities, support_winding_number, builder, bvh_leaf_size or 4)
+        self.device = of_native(points.native_device)
+        self.points_ = points
+        self.velocities_ = velocities
+        self.indices = indices
+        self.groups = groups
+
+    @property
+    def points(self):
+        """The positions of the vertices. Assigning other values to the array's elements needs refit()."""
+        return self.points_
+
+    @points.setter
+    def points(self, points):
+        if points.shape != self.points_.shape:
+            raise RuntimeError("the new points must have the same shape as the original points")
+        self.points_.assign(checked(points, vec3, "Mesh points"))
+        self.refit()
+
+    @property
+    def velocities(self):
+        """The velocities of the vertices."""
+        return self.velocities_
+
+    @velocities.setter
+    def velocities(self, velocities):
+        if self.velocities_ is None or velocities.shape != self.velocities_.shape:
+            raise RuntimeError("the new velocities must have the shape of those that the mesh was made with")
+        self.velocities_.assign(checked(velocities, vec3, "Mesh velocities"))
+
+
+def builder_named(name):
+    """The library's way to build a tree. Errors: ValueError for a name that is none."""
+    if name not in BUILDERS:
+        raise ValueError(f"Unrecognized BVH constructor type: {name}")
+    return BUILDERS[name]
+
+
+class Bvh(_weft.Bvh):
+    """A hierarchy of boxes, given by the arrays of their lower and upper corners (vec3).
+
+    After changes of the corners call refit(), or rebuild() where they moved far.
+    Errors: RuntimeError for arrays of other types, lengths or devices.
+    """
+
+    def __init__(self, lowers, uppers, constructor=None, groups=None, leaf_size=1):
+        if len(lowers) != len(uppers):
+            raise RuntimeError("The same number of lower and upper bounds must be provided")
+        if lowers.native_device != uppers.native_device:
+            raise RuntimeError("Lower and upper bounds must live on the same device")
+        checked(lowers, vec3, "lowers")
+        checked(uppers, vec3, "uppers")
+        if groups is not None:
+            checked(groups, scalars.int32, "groups")
+            if len(groups) != len(lowers):
+                raise RuntimeError("groups must have the same length as lowers/uppers")
+        if leaf_size < 1:
+            raise ValueError(f"leaf_size must be greater than or equal to 1, current value: {leaf_size}")
+        super().__init__(lowers, uppers, groups, builder_named(constructor), leaf_size)
+        self.device = of_native(lowers.native_device)
+        self.lowers = lowers
+        self.uppers = uppers
+        self.groups = groups
+
+
+class HashGrid(_weft.HashGrid):
+    """Points in the cells of a grid that is hashed to dim_x * dim_y * dim_z cells. build() sorts points into it.
+
+    Errors: RuntimeError for dimensions that are not positive.
+    """
+
+    def __init__(self, dim_x, dim_y, dim_z, device=None, dtype=None):
+        if dtype is not None and dtype not in (float, scalars.float32):
+            raise TypeError(f"Unsupported dtype {dtype} for HashGrid. Supported types: float32")
+        if min(dim_x, dim_y, dim_z) < 1:
+            raise RuntimeError("Hash grid dimensions must be positive")
+        super().__init__(dim_x, dim_y, dim_z, device_from(device))
+        self.device = get_device(device)
+
+    def build(self, points, radius, groups=None):
+        """Sorts points into cells as wide as `radius`. Errors: TypeError and RuntimeError for other arrays."""
+        if points.dtype is not vec3:
+            raise TypeError(f"Hash grid points should have type vec3f, got {points.dtype}")
+        if radius <= 0:
+            raise ValueError(f"Hash grid cell width must be positive, got {radius}")
+        if points.native_device != self.device.native:
+            raise RuntimeError("points must live on the same device as this HashGrid")
+        points = points if points.ndim == 1 else points.flatten()
+        super().build(points.contiguous(), float(radius), groups)
+
+    def reserve(self, num_points, with_groups=False):
+        """Makes room for a number of points, so that build() needs no memory."""
+        super().reserve(num_points)
