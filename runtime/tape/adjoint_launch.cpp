@@ -10,6 +10,7 @@
 #include "../../frontend/support/error.h"
 #include "../launch.h"
 #include "../launch/kernel_programs.h"
+#include "../work/dispatch.h"
 #include "../work/observe.h"
 #include "gradient.h"
 #include "tape_core.h"

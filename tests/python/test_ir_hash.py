@@ -40,7 +40,8 @@ def integers(x: wp.array(dtype=int), n: int):
 def bits(x: wp.array(dtype=wp.uint32), mask: wp.uint32):
     i = wp.tid()
     v = x[i]
-    x[i] = (v & mask) ^ (v << wp.uint32(3))
+    kept = v & mask
+    x[i] = kept ^ (v << wp.uint32(3))
 
 
 @wp.kernel
@@ -252,7 +253,8 @@ def squared(v: float):
 def called(x: wp.array(dtype=float)):
     i = wp.tid()
     v = x[i]
-    x[i] = squared(v) + squared(v + 1.0)
+    once = squared(v)
+    x[i] = once + squared(v + 1.0)
 
 
 KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]

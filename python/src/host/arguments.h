@@ -25,6 +25,11 @@ class Arguments {
   /// Errors: TypeError and OverflowError; whatever the package's converter raises.
   void take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device);
   std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
+  /// The array of part k; null for a value, and for an array that is left out.
+  const Array* array(std::size_t k) const {
+    const ArrayBase* const base = parts()[k].array;
+    return base && !base->is_null() ? static_cast<const Array*>(base) : nullptr;
+  }
 
  private:
   void take_part(const Part& part, PyObject* value, nb::handle device);

@@ -55,14 +55,24 @@ void append_result(nb::handle result, std::vector<Id>& outputs) {
   outputs.insert(outputs.end(), ids.span().begin(), ids.span().end());
 }
 
+/// Calls a function of Python's, which closes what it opens.
+template <class... A>
+nb::object run(const Held& code, const A&... args) {
+  const std::size_t depth = tracing::Trace::current(here()).builder().depth();
+  nb::object result = nb::borrow(code.get())(args...);
+  if (tracing::Trace::current(here()).builder().depth() != depth)
+    throw nb::value_error("the code of a function ends inside a block that it has opened");
+  return result;
+}
+
 void run_body(const detail::FuncCore& core, detail::FuncInputs& inputs, std::vector<Id>& outputs) {
   const nb::tuple args = take_arguments(inputs);
-  append_result(nb::borrow(static_cast<const Func&>(core).body->get())(args), outputs);
+  append_result(run(*static_cast<const Func&>(core).body, args), outputs);
 }
 
 void run_replay(const detail::FuncCore& core, detail::FuncInputs& inputs, std::vector<Id>& outputs) {
   const nb::tuple args = take_arguments(inputs);
-  append_result(nb::borrow(static_cast<const Func&>(core).replay->get())(args), outputs);
+  append_result(run(*static_cast<const Func&>(core).replay, args), outputs);
 }
 
 /// The number of real scalars among the arguments.
@@ -93,7 +103,7 @@ void run_gradient(const detail::FuncCore& core, detail::FuncInputs& inputs, std:
   adjoints.resize(function.num_inputs - taken);
   for (std::size_t k = 0; k < adjoints.size(); ++k) adjoints[k] = inputs.next();
   const std::size_t before = outputs.size(), reals = count_reals(CallNow::innermost()->args);
-  append_result(nb::borrow(static_cast<const Func&>(core).gradient->get())(args, nb::cast(adjoints)), outputs);
+  append_result(run(*static_cast<const Func&>(core).gradient, args, nb::cast(adjoints)), outputs);
   if (outputs.size() - before != reals)
     throw nb::type_error(("the gradient function of \"" + core.name + "\" gives " +
                           std::to_string(outputs.size() - before) + " numbers, and the function has " +

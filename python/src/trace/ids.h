@@ -49,6 +49,9 @@ struct CallerPlace {
 /// A place whose file's name lives for ever, as IR keeps it.
 Loc place(std::string_view file, int line);
 
+/// Forgets the variables of an earlier kernel, which an exception may have left.
+void begin_variables();
+
 /// Checks that values belong to the kernel that is traced.
 /// Errors: Error(invalid_kernel) when none is traced; IndexError for other numbers.
 void check_ids(std::span<const Id> ids);

@@ -100,9 +100,12 @@ void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::ve
 void Kernel::trace(const State& state) {
   nb::gil_scoped_acquire gil;
   const CallerPlace caller;
+  begin_variables();
   nb::list arguments;
   for (const Param& param : state.params) arguments.append(make_argument(param));
   nb::borrow(state.body->get())(nb::tuple(arguments));
+  if (tracing::Trace::current(here()).builder().depth() != 1)
+    throw nb::value_error("the code of a kernel ends inside a block that it has opened");
 }
 
 void add_kernels(nb::module_& m) {

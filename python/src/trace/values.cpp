@@ -5,7 +5,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
+#include <deque>
 #include <mutex>
 #include <set>
 
@@ -225,48 +225,74 @@ Ids pick(const Ids& values, int n, int step, Id index) {
 
 // ---- Variables
 
+/// A variable whose first value is known: as in C++, it becomes a local where it is assigned in a block or read in a
+/// loop.
+struct Variable {
+  tracing::Slot slot;
+  Type type;
+};
+
+/// The variables of the kernel that this thread traces, and of the functions in it. A deque, because a Slot that moves
+/// would be read.
+std::deque<Variable>& variables() {
+  thread_local std::deque<Variable> all;
+  return all;
+}
+
+/// Numbers from here on are variables, those below are locals of the module.
+constexpr std::uint32_t kFirstVariable = 1u << 30;
+
 std::vector<std::uint32_t> local(const DType& type, std::optional<Ids> first) {
   ir::Builder& b = builder();
   if (first) {
     check_ids(first->span());
     expect_count(first->size(), std::size_t(type.count()), "a variable");
   }
-  std::vector<std::uint32_t> locals;
+  std::vector<std::uint32_t> numbers;
   for (std::size_t k = 0; k < std::size_t(type.count()); ++k) {
     const Type scalar = type.leaves[k].type;
-    locals.push_back(b.local(scalar));
     if (first) {
       expect_type((*first)[k], scalar, "the first value of a variable");
-      b.local_set(locals.back(), (*first)[k], here());
+      numbers.push_back(kFirstVariable + std::uint32_t(variables().size()));
+      variables().push_back({tracing::Slot((*first)[k]), scalar});
     } else {
-      b.local_set_in(0, locals.back(), tracing::zero(scalar), here());
+      numbers.push_back(b.local(scalar));
+      b.local_set_in(0, numbers.back(), tracing::zero(scalar), here());
     }
   }
-  return locals;
+  return numbers;
 }
 
-void check_local(std::uint32_t local) {
-  if (local >= builder().module().locals.size()) throw nb::index_error("no variable has this number");
+Variable* variable_of(std::uint32_t number) {
+  if (number < kFirstVariable) {
+    if (number >= builder().module().locals.size()) throw nb::index_error("no variable has this number");
+    return nullptr;
+  }
+  if (number - kFirstVariable >= variables().size()) throw nb::index_error("no variable has this number");
+  return &variables()[number - kFirstVariable];
 }
 
-Ids get(const Ids& locals) {
+Ids get(const Ids& numbers) {
   ir::Builder& b = builder();
-  Ids out(locals.size());
-  for (std::size_t k = 0; k < locals.size(); ++k) {
-    check_local(locals[k]);
-    out[k] = b.local_get(locals[k], here());
+  Ids out(numbers.size());
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    const Variable* const v = variable_of(numbers[k]);
+    out[k] = v ? v->slot.read(here()) : b.local_get(numbers[k], here());
   }
   return out;
 }
 
-void set(const Ids& locals, const Ids& values) {
+void set(const Ids& numbers, const Ids& values) {
   ir::Builder& b = builder();
   check_ids(values.span());
-  expect_count(values.size(), locals.size(), "an assignment");
-  for (std::size_t k = 0; k < locals.size(); ++k) {
-    check_local(locals[k]);
-    expect_type(values[k], b.module().locals[locals[k]].type, "an assigned value");
-    b.local_set(locals[k], values[k], here());
+  expect_count(values.size(), numbers.size(), "an assignment");
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    Variable* const v = variable_of(numbers[k]);
+    expect_type(values[k], v ? v->type : b.module().locals[numbers[k]].type, "an assigned value");
+    if (v)
+      v->slot.assign(values[k], here());
+    else
+      b.local_set(numbers[k], values[k], here());
   }
 }
 
@@ -295,6 +321,8 @@ void check_ids(std::span<const Id> ids) {
   for (const Id id : ids)
     if (id >= made) throw nb::index_error("no value of the kernel that is traced has this number");
 }
+
+void begin_variables() { variables().clear(); }
 
 Type type_of(Id id) { return builder().module()[id].type; }
 

@@ -17,9 +17,15 @@ WEFT_STRUCT(Particle, position, velocity, mass, kind);
 
 namespace {
 
+/// The kernel whose IR is shown instead of the hashes of all; null: none.
+const char* wanted = nullptr;
+
 template <class... P>
 void show(const Kernel<P...>& k) {
-  std::printf("%s %s\n", k.name().c_str(), ir::to_string(ir::hash(k.trace())).c_str());
+  if (!wanted)
+    std::printf("%s %s\n", k.name().c_str(), ir::to_string(ir::hash(k.trace())).c_str());
+  else if (k.name() == wanted)
+    std::printf("%s\n", k.dump("ir").c_str());
 }
 
 void show_arithmetic() {
@@ -40,7 +46,8 @@ void show_arithmetic() {
   show(kernel("bits", [](Arr<unsigned> x, UInt mask) {
     Int i = tid();
     UInt v = x[i];
-    x[i] = (v & mask) ^ (v << 3u);
+    UInt kept = v & mask;
+    x[i] = kept ^ (v << 3u);
   }));
   show(kernel("functions", [](Arr<float> x) {
     Int i = tid();
@@ -129,7 +136,7 @@ void show_control() {
 
 void show_shapes() {
   show(kernel("rows", [](Arr<float, 2> a) {
-    Int i = tid(0, 2), j = tid(1, 2);
+    auto [i, j] = tid<2>();
     a(i, j) = a(j, i) + 1.f;
   }));
   show(kernel("extent", [](Arr<float> x, Arr<int> y) {
@@ -206,13 +213,15 @@ void show_memory() {
   show(kernel("called", [=](Arr<float> x) {
     Int i = tid();
     Float v = x[i];
-    x[i] = squared(v) + squared(v + 1.f);
+    Float once = squared(v);
+    x[i] = once + squared(v + 1.f);
   }));
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) wanted = argv[1];
   show_arithmetic();
   show_control();
   show_shapes();

@@ -1,13 +1,13 @@
-r"""Runs the tests of the peer's wheel on weft: the peer as judge.
+"""Runs the tests of the peer's wheel on weft: the peer as judge.
 
 The wheel is installed into a virtual environment outside the repository. A package `warp` that is weft stands in front of
 it, beside the wheel's own tests, which run on the device "cpu", each file in a process of its own.
 
     python tests/python/peer/run.py [--package FOLDER] [--version 1.17.0] [--folder FOLDER] [--list] [pattern ...]
 
-\param pattern  files whose path contains one of them; all files of the chosen list if none is given
-\param --package  the folder that holds the built package `weft`
-\param --failures  prints the name and the last line of each test that failed
+pattern      files whose path contains one of them; all files if none is given
+--package    the folder that holds the built package `weft`
+--failures   prints the name and the last line of each test that failed
 """
 
 import argparse
