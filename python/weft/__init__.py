@@ -75,6 +75,7 @@ from .runtime.module import get_module as get_module
 from .runtime.module import get_module_options as get_module_options
 from .runtime.module import load_module as load_module
 from .runtime.module import set_module_options as set_module_options
+from .runtime.recorded import Launch as Launch
 from .runtime.stream import Event as Event
 from .runtime.stream import ScopedStream as ScopedStream
 from .runtime.stream import Stream as Stream
@@ -148,3 +149,16 @@ def _show(line):
 
 
 _weft.set_print_sink(_show)
+
+from .math import norm_huber as norm_huber  # noqa: E402
+from .math import norm_l1 as norm_l1  # noqa: E402
+from .math import norm_l2 as norm_l2  # noqa: E402
+from .math import norm_pseudo_huber as norm_pseudo_huber  # noqa: E402
+from .math import quat_to_rpy as quat_to_rpy  # noqa: E402
+from .math import quat_twist as quat_twist  # noqa: E402
+from .math import quat_twist_angle as quat_twist_angle  # noqa: E402
+from .math import quat_twist_angle_signed as quat_twist_angle_signed  # noqa: E402
+from .math import smooth_normalize as smooth_normalize  # noqa: E402
+from .math import transform_twist as transform_twist  # noqa: E402
+from .math import transform_wrench as transform_wrench  # noqa: E402
+from .math import velocity_at_point as velocity_at_point  # noqa: E402

@@ -1,9 +1,13 @@
-"""Tools beside kernels: timers."""
+"""Tools beside kernels: timers, scans, sorts, runs."""
 
 import sys
 import time
+import warnings
 
+from . import _weft
 from .runtime import device
+from .runtime.creation import zeros
+from .types.scalars import int32
 
 
 class ScopedTimer:
@@ -61,3 +65,67 @@ class ScopedTimer:
         elif self.print:
             sys.stdout.write(f"{chr(9) * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms\n")
         ScopedTimer.indent -= 1
+
+
+def array_scan(in_array, out_array, inclusive=True):
+    """The running sums of an array, with or without the element itself.
+
+    Errors: RuntimeError for arrays of different types, sizes or devices.
+    """
+    if in_array.native_device != out_array.native_device:
+        raise RuntimeError(f"In and out array storage devices do not match ({in_array.device} vs {out_array.device})")
+    if in_array.size != out_array.size:
+        raise RuntimeError(f"In and out array storage sizes do not match ({in_array.size} vs {out_array.size})")
+    if in_array.element_dtype is not out_array.element_dtype:
+        raise RuntimeError(
+            f"In and out array data types do not match ({in_array.dtype.__name__} vs {out_array.dtype.__name__})"
+        )
+    if in_array.size:
+        _weft.array_scan(in_array, out_array, inclusive)
+
+
+def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):
+    """Sorts the first `count` keys, and the values with them. The arrays have room for twice as many, as in Warp.
+
+    Errors: RuntimeError for arrays that are too small, or on different devices.
+    """
+    if keys.native_device != values.native_device:
+        raise RuntimeError(
+            f"Keys and values array storage devices do not match ({keys.device} vs {values.device})"
+        )
+    if count < 0:
+        raise ValueError(f"count must be non-negative, got {count}")
+    if count == 0:
+        return
+    if keys.size < 2 * count or values.size < 2 * count:
+        raise RuntimeError("Keys and values array storage must be large enough to contain 2*count elements")
+    _weft.sort_pairs(keys[:count], values[:count], begin_bit, end_bit or 0)
+
+
+def runlength_encode(values, run_values, run_lengths, run_count=None, value_count=None):
+    """The runs of equal values and their lengths. Returns the number of runs, or `run_count` if it is given.
+
+    Errors: RuntimeError for arrays that are too small, of other types, or on different devices.
+    """
+    count = values.size if value_count is None else value_count
+    if run_values.size < count or run_lengths.size < count:
+        raise RuntimeError(f"Output array storage sizes must be at least equal to value_count ({count})")
+    if values.element_dtype is not run_values.element_dtype:
+        raise RuntimeError(
+            f"values and run_values data types do not match ({values.dtype.__name__} vs {run_values.dtype.__name__})"
+        )
+    if run_lengths.dtype is not int32:
+        raise RuntimeError("run_lengths array must be of type int32")
+    counter = zeros(1, dtype=int32, device=values.device) if run_count is None else run_count
+    if counter.dtype is not int32:
+        raise RuntimeError("run_count array must be of type int32")
+    if count == 0:
+        counter.zero_()
+    else:
+        _weft.run_length_encode(values[:count], run_values[:count], run_lengths[:count], counter[:1])
+    return int(counter.numpy()[0]) if run_count is None else run_count
+
+
+def warn(message, category=None, stacklevel=1):
+    """Warns, once for each place."""
+    warnings.warn(message, category or UserWarning, stacklevel + 1)

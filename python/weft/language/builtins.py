@@ -175,7 +175,7 @@ def chosen(args, name, names, true_place, false_place):
     if isinstance(a, StructValue) and isinstance(b, StructValue) and same_type(a.type, b.type):
         from .values import from_ids
 
-        return from_ids(a.type, _weft.select(condition.id, ids_of(a), ids_of(b)))
+        return from_ids(a.type, _weft.select(condition.ids, ids_of(a), ids_of(b)))
     if isinstance(a, ArrayValue) and isinstance(b, ArrayValue) and condition.literal is not None:
         return a if condition.literal else b
     if not isinstance(a, Value) or not isinstance(b, Value):
@@ -185,7 +185,7 @@ def chosen(args, name, names, true_place, false_place):
     a, b = operators.of_one_type(a, b, name)
     if not same_type(a.type, b.type):
         library.no_form(name, values)
-    return Value(a.type, _weft.select(condition.id, a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
+    return Value(a.type, _weft.select(condition.ids, a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
 
 
 def cast(args):

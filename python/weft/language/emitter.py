@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, same_type, type_name
 from .errors import CodegenError, CodegenTypeError, place_error
-from .names import NameScan, is_structured
+from .names import NameScan, is_structured, private_arrays
 from .values import (
     ArrayValue,
     Static,
@@ -65,6 +65,7 @@ class Emission:
         self.result_locals = None
         self.returned = None  # a Local: whether the function has returned, where branches cannot say so
         self.structured = True
+        self.private = set()  # arrays whose elements are each used by one thread alone
 
     def run(self, arguments):
         """Emits the function with its arguments, a dict of name to value. Returns the result of a function, or None.
@@ -75,6 +76,8 @@ class Emission:
 
         body = self.source.body
         self.uses = NameScan(arguments, body).uses
+        if not self.is_function:
+            self.private = private_arrays(arguments, body, self.uses)
         self.structured = not self.is_function or is_structured(body)
         before = _weft.set_place(self.source.file, self.line)
         try:

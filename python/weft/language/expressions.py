@@ -129,7 +129,7 @@ def ternary(e, node):
         return evaluate(e, node.body if test.literal else node.orelse)
     if is_simple(node.body) and is_simple(node.orelse):
         first, second = unified(e, node, evaluate(e, node.body), evaluate(e, node.orelse))
-        return Value(first.type, _weft.select(test.id, first.ids, second.ids), nonneg=first.nonneg and second.nonneg)
+        return Value(first.type, _weft.select(test.ids, first.ids, second.ids), nonneg=first.nonneg and second.nonneg)
     made = []
 
     def then():

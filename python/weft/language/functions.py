@@ -4,7 +4,9 @@ The code of a function is traced once in each kernel for each combination of typ
 C++. A function that returns an array is traced in the place of its call, because arrays do not cross calls' ends.
 """
 
+import ast
 import inspect
+import threading
 import typing
 
 from .. import _weft
@@ -34,10 +36,6 @@ class StaticKind:
     def __call__(self):
         """Never called: callable so that a parameter annotated as Callable takes it."""
         raise TypeError("not a function of the host")
-
-
-class NotCallable(Exception):
-    """The result of a function cannot cross a call: it is traced in place of the call instead."""
 
 
 class Overload:
@@ -139,7 +137,7 @@ class Code:
         self.overload = overload
         self.kinds = kinds
         self.result = None  # None, a type, or a tuple of such, once the code was traced
-        self.in_place = False
+        self.in_place = None  # not known yet
         source = source_of(overload.function)
         self.source = source
         gradient = self.gradient if overload.gradient is not None else None
@@ -150,8 +148,6 @@ class Code:
         """Traces the function with what crossed the call. Returns the scalars of the result."""
         parts = iter(parts)
         result = self.trace([rebuild_argument(kind, parts) for kind in self.kinds])
-        if not crosses(result):
-            raise NotCallable
         self.result = None if result is None else result.type
         return ids_of(result)
 
@@ -181,14 +177,67 @@ class Code:
 
     def call(self, values):
         """The result of a call."""
-        if not self.in_place:
-            arguments = tuple(part for value in values for part in flatten(value))
+        if self.in_place is None:
+            self.in_place = may_return_arrays(self) and not crosses(self.rehearsed())
+        if self.in_place:
+            return self.trace(values)
+        arguments = tuple(part for value in values for part in flatten(value))
+        ids = _weft.call_func(self.native, arguments)
+        return None if self.result is None else from_ids(self.result, ids)
+
+    def rehearsed(self):
+        """The result of the function, from a trace of its own with parameters of the same types.
+
+        A thread traces one kernel at a time, so another thread does it.
+        """
+        held, errors = [], []
+
+        def body(args):
+            parts = iter(args)
+            held[:] = [self.trace([rebuild_argument(kind, parts) for kind in self.kinds])]
+
+        def run():
             try:
-                ids = _weft.call_func(self.native, arguments)
-                return None if self.result is None else from_ids(self.result, ids)
-            except NotCallable:
-                self.in_place = True
-        return self.trace(values)
+                params = [p for kind in self.kinds for p in native_parameters(kind)]
+                _weft.Kernel(self.overload.name, self.source.file, self.source.line, params, body).ir_hash()
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if errors:
+            raise errors[0]
+        return held[0]
+
+
+def native_parameters(kind):
+    """The parameters as which a value of a type comes, in the order of values.flatten()."""
+    if isinstance(kind, annotations.ArrayType):
+        return [(kind.dtype.native, kind.ndim)]
+    if isinstance(kind, tuple):
+        return [p for k in kind for p in native_parameters(k)]
+    if not annotations.is_concrete(kind):
+        return []
+    if kind.native.kind == "struct":
+        return [p for k in kind._wp_layout_.values() for p in native_parameters(k)]
+    return [kind.native]
+
+
+def may_return_arrays(code):
+    """Whether the result could be an array or a thing of Python: the function takes some, and returns more than numbers
+    that are computed on the spot.
+    """
+    if annotations.is_concrete(code.overload.returns) or all(map(is_plain, code.kinds)):
+        return False
+    returns = [n for s in code.source.body for n in ast.walk(s) if isinstance(n, ast.Return) and n.value is not None]
+    computed = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Constant)
+    return any(not isinstance(r.value, computed) for r in returns)
+
+
+def is_plain(kind):
+    """Whether a type has no arrays and is no thing of Python."""
+    return annotations.is_concrete(kind) and not kind.native.holds_arrays
 
 
 def kind_of(value):

@@ -1,7 +1,7 @@
 """Functions and operators of kernels on the host: the language's own code, traced with constants and evaluated."""
 
 from .. import _weft
-from ..types import composites
+from ..types import composites, scalars
 from . import builtins, calls, operators
 from .errors import CODEGEN_ERRORS
 from .statics import of_python
@@ -11,17 +11,62 @@ ONLY_IN_KERNELS = {"tid", "block_dim", "print", "printf", "expect_eq", "expect_n
 SHOWN = {int: "int", float: "float", bool: "bool"}
 
 
+class HostKernel(_weft.KernelHandle):
+    """A kernel of one thread that computes what the host asks for, where the trace alone does not know it."""
+
+    def __init__(self, native):
+        super().__init__()
+        self.native = native
+
+
 def evaluated(emit):
-    """The Python values of what a function emits."""
+    """The Python values of what a function emits. The trace computes with constants; what it leaves to a device, such as
+    loops, the interpreter runs.
+    """
     held = []
 
-    def body():
+    def trace(args):
         value = emit()
-        held[:] = [value]
-        return ids_of(value)
+        held[:] = [value, [_weft.known(i) for i in ids_of(value)]]
 
-    numbers = iter(_weft.evaluate(body))
-    return python_value(held[0], numbers)
+    _weft.Kernel("host", __file__, 1, [], trace).ir_hash()
+    value, numbers = held
+    if any(n is None for n in numbers):
+        numbers = interpreted(emit, len(numbers))
+    return python_value(value, iter(numbers))
+
+
+def interpreted(emit, count):
+    """The numbers that a function emits, from a run on the interpreter: each is stored with the type that it has."""
+    codes = []
+
+    def body(args):
+        ids = ids_of(emit())
+        codes[:] = [_weft.code_of(i) for i in ids]
+        for k, i in enumerate(ids):
+            args[0].store((_weft.constant(_weft.INT32, k),), (bits_of(i),))
+
+    out = _weft.zeros(count, scalars.uint64.native, _weft.Device("reference"))
+    native = _weft.Kernel("host", __file__, 1, [(scalars.uint64.native, 1)], body)
+    _weft.launch(HostKernel(native), 1, [out], record_tape=False)
+    bits = out.numpy()
+    return [number_of_bits(code, bits[k : k + 1]) for k, code in enumerate(codes)]
+
+
+def bits_of(i):
+    """The bits of a scalar as a number of 64."""
+    kind = scalars.OF_CODE[_weft.code_of(i)]
+    if issubclass(kind, scalars.FloatScalar):
+        word = {2: _weft.UINT16, 4: _weft.UINT32, 8: _weft.UINT64}[kind.native.size]
+        i = _weft.bitcast(word, (i,))[0]
+    return _weft.convert(_weft.UINT64, (i,))[0]
+
+
+def number_of_bits(code, bits):
+    """The number of a scalar's bits."""
+    kind = scalars.OF_CODE[code]
+    word = bits.astype(f"uint{8 * kind.native.size}")
+    return word.view(kind.numpy_name)[0].item()
 
 
 def python_value(value, numbers):

@@ -148,6 +148,48 @@ def writes_arguments(function):
     return name in WRITERS
 
 
+def private_arrays(arguments, body, uses):
+    """The arrays of a kernel of which each thread uses only the element of its own coordinates.
+
+    Sums with such elements need no atomic operations: every mention of the array is ``a[i, j]`` with all coordinates of
+    one ``i, j = wp.tid()`` in one order, or a property such as ``a.shape``.
+    """
+    threads = set()
+    for statement in body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and is_tid(statement.value):
+            target = statement.targets[0]
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            if all(isinstance(n, ast.Name) and len(uses[n.id].stores) == 1 for n in names):
+                threads.add(tuple(n.id for n in names))
+    keys = {name: set() for name in arguments}
+    seen = dict.fromkeys(arguments, 0)
+    for node in (n for statement in body for n in ast.walk(statement)):
+        if isinstance(node, ast.Name) and node.id in seen:
+            seen[node.id] += 1
+        elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.value, ast.Name):
+            name = node.value.id
+            if name in seen:
+                seen[name] -= 1
+                keys[name].add(index_names(node.slice) if isinstance(node, ast.Subscript) else None)
+    private = set()
+    for name in arguments:
+        used = keys[name] - {None}
+        if seen[name] == 0 and len(used) == 1 and tuple(sorted(next(iter(used)))) in {tuple(sorted(t)) for t in threads}:
+            private.add(name)
+    return private
+
+
+def is_tid(node):
+    """Whether an expression is a call of tid()."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", None)) == "tid"
+
+
+def index_names(node):
+    """The names of an index that consists of names; else what no thread has."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return tuple(p.id for p in parts) if all(isinstance(p, ast.Name) for p in parts) else ("",)
+
+
 def stored_in(statements):
     """The names that statements store, at any depth."""
     scan = NameScan((), statements)

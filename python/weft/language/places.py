@@ -179,16 +179,17 @@ class ChosenPlace(Place):
             number = _weft.constant(self.index.type.native.code, k)
             chosen = _weft.binary(operators.OPS["eq"], self.index.ids, (number,))[0]
             part = slice(k * self.step, (k + 1) * self.step)
-            ids[part] = _weft.select(chosen, value.ids, tuple(ids[part]))
+            ids[part] = _weft.select((chosen,), value.ids, tuple(ids[part]))
         self.parent.write(e, Value(self.parent.type, tuple(ids)))
 
 
 class ElementPlace(Place):
     """An element of an array in memory, or a part of one."""
 
-    def __init__(self, address, type):
+    def __init__(self, address, type, private=False):
         self.address = address
         self.type = type
+        self.private = private  # no other thread uses it
 
     def local(self, e):
         """There is none: it lies in memory."""
@@ -205,7 +206,7 @@ class ElementPlace(Place):
     def update(self, e, name, value):
         given = adapted_to(value, self.type)
         if name in ("add", "sub") and isinstance(given, Value) and same_type(given.type, self.type):
-            if given.scalar in ATOMIC_SUMS:
+            if given.scalar in ATOMIC_SUMS and not self.private:
                 self.address.atomic(name, given.ids)
             else:
                 self.address.update(operators.OPS[name], given.ids)

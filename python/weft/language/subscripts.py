@@ -89,7 +89,7 @@ def of_array(e, array, keys):
     for k, key in enumerate(keys):
         if not nonnegative(key):
             wrap |= 1 << k
-    return ElementPlace(array.ref.element(tuple(k.id for k in keys), wrap), array.dtype)
+    return ElementPlace(array.ref.element(tuple(k.id for k in keys), wrap), array.dtype, array.name in e.private)
 
 
 def nonnegative(key):
@@ -143,7 +143,7 @@ def bound(value, extent):
     zero = (_weft.constant(_weft.INT32, 0),)
     if not nonnegative(value):
         negative = _weft.binary(OPS["lt"], ids, zero)[0]
-        ids = _weft.select(negative, _weft.binary(OPS["add"], ids, (extent,)), ids)
+        ids = _weft.select((negative,), _weft.binary(OPS["add"], ids, (extent,)), ids)
         ids = _weft.binary(OPS["max"], ids, zero)
     return _weft.binary(OPS["min"], ids, (extent,))[0]
 
@@ -168,7 +168,7 @@ def counted_from_start(key, extent):
     code = key.type.native.code
     negative = _weft.binary(OPS["lt"], key.ids, (_weft.constant(code, 0),))[0]
     wrapped = _weft.binary(OPS["add"], key.ids, (_weft.constant(code, extent),))
-    return Value(key.type, _weft.select(negative, wrapped, key.ids))
+    return Value(key.type, _weft.select((negative,), wrapped, key.ids))
 
 
 def places_in(key, extent):

@@ -347,13 +347,32 @@ def complete_shape(shape, array):
 
 def shaped_numpy(array):
     """NumPy's array of the elements, with a further dimension for components, structured for structs."""
-    raw = _weft.Array.numpy(array)
     dtype = array.dtype
-    if dtype.native.kind == "struct" and raw.dtype.names is None:
-        made = numpy_types.struct_dtype(dtype)
-        return np.ascontiguousarray(raw).view(np.uint8).reshape(-1).view(made).reshape(array.shape)
+    if dtype.native.kind == "struct":
+        return structured_numpy(array, numpy_types.struct_dtype(dtype))
+    raw = _weft.Array.numpy(array)
     inner = numpy_types.element_layout(dtype)[1]
     return raw if raw.shape == tuple(array.shape) + inner else raw.reshape(tuple(array.shape) + inner)
+
+
+class HostMemory:
+    """The bytes of an array on the host, as NumPy takes them; keeps the array."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = {
+            "shape": (array.nbytes,),
+            "typestr": "|u1",
+            "data": (array.host_address(), False),
+            "version": 3,
+        }
+
+
+def structured_numpy(array, dtype):
+    """NumPy's array of structs: shared memory where that is the host's and in order, else a copy."""
+    if array.native_device.wraps_host and array.size and array.is_contiguous:
+        return np.asarray(HostMemory(array)).view(dtype).reshape(array.shape)
+    return np.frombuffer(array.contiguous().bytes(), dtype=np.uint8).view(dtype).reshape(array.shape)
 
 
 def is_element(dtype, value):
@@ -517,8 +536,9 @@ def wrap_numpy(data, dtype, inner, outer, device):
             return None
     strides = None if contiguous else outer_strides
     address = data.__array_interface__["data"][0]
-    read_only = not data.flags.writeable
-    return _weft.wrap_host(data, address, dtype.native, outer, strides, native, read_only)
+    if not data.flags.writeable:
+        return None  # kernels could write to it
+    return _weft.wrap_host(data, address, dtype.native, outer, strides, native)
 
 
 def from_pointer(ptr, dtype, shape, strides, device, deleter):
@@ -529,7 +549,7 @@ def from_pointer(ptr, dtype, shape, strides, device, deleter):
     if deleter is not None:
         outer = (int(shape),) if is_index(shape) else tuple(shape)
         owner = Deleter(deleter, ptr, int(np.prod(outer)) * dtype.native.size)
-    return _weft.wrap_host(owner, int(ptr), dtype.native, shape, strides, device_from(device), False)
+    return _weft.wrap_host(owner, int(ptr), dtype.native, shape, strides, device_from(device))
 
 
 class Deleter:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import typing
 
 from .. import _weft, config
@@ -24,7 +25,7 @@ class Kernel(_weft.KernelHandle):
         super().__init__()
         self.func = func
         self.module = module if isinstance(module, Module) else get_module(module or func.__module__)
-        self.key = key or func.__qualname__.replace("<locals>.", "").replace(".", "__")
+        self.key = key or key_of(func)
         self.options = dict(options or {})
         self.environment = Environment(func)
         self.kinds = kinds
@@ -160,6 +161,11 @@ class Kernel(_weft.KernelHandle):
         return f"<Kernel {self.key}>"
 
 
+def key_of(function):
+    """The name of a kernel: its function's qualified name as one identifier."""
+    return re.sub(r"\W", "", function.__qualname__.replace(".", "__"))
+
+
 def native_parameter(kernel, name, kind):
     """A parameter's type as the module takes it. Errors: CodegenError for types that kernels do not get from outside."""
     if isinstance(kind, ArrayType):
@@ -254,7 +260,7 @@ def overload(kernel, arg_types=None):
     function = kernel
     if "return" in function.__annotations__:
         raise RuntimeError("Return annotations are not allowed on @wp.overload stubs")
-    key = function.__qualname__.replace("<locals>.", "").replace(".", "__")
+    key = key_of(function)
     generic = get_module(function.__module__).kernels.get(key)
     if generic is None:
         raise RuntimeError(f"Failed to find a kernel named '{key}' in module {function.__module__}")

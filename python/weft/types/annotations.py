@@ -70,8 +70,8 @@ def value_type(annotation):
         return composites.scalar_of(annotation)
     if is_concrete(annotation):
         return annotation
-    if isinstance(annotation, typing._GenericAlias) and annotation.__origin__ is tuple:
-        return tuple(value_type(a) for a in annotation.__args__)
+    if typing.get_origin(annotation) is tuple:
+        return tuple(value_type(a) for a in typing.get_args(annotation))
     if isinstance(annotation, type) and annotation.__module__ != "builtins" and issubclass(annotation, int):
         return scalars.int32  # enumerations of integers
     if is_callable_type(annotation):
