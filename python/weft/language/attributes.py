@@ -7,7 +7,7 @@ from .errors import CodegenAttributeError
 from .operators import OPS
 from .places import ElementPlace, FieldPlace, PartPlace, Place, ValuePlace
 from .statics import of_python
-from .values import ArrayValue, Shape, Static, Value, literal, name_of_type, rebuild
+from .values import ArrayValue, Shape, Static, TupleValue, Value, literal, name_of_type, rebuild
 
 
 def part(e, base, node):
@@ -73,6 +73,10 @@ def of_value(e, base, name):
         return PartPlace(base, vectors.vector(3, scalar) if name == "p" else quaternions.quaternion(scalar), leaves)
     if name == "dtype":
         return Static(scalar or base.type)
+    if name == "length" and kind in ("vector", "quaternion", "transform"):
+        return literal(base.type.native.count)
+    if name == "shape" and kind == "matrix":
+        return TupleValue([literal(n) for n in base.type._shape_])
     if name == "value" and isinstance(base, ValuePlace) and base.value.literal is not None:
         return base.value  # of a member of an enumeration
     return None

@@ -342,6 +342,23 @@ def tested(name, combine):
     return handler
 
 
+def sign(args):
+    """``sign(x)``: -1 below zero, and else 1, of zero too."""
+    args.expect("sign", 1)
+    value = args[0]
+    if isinstance(value, Value) and value.literal is not None:
+        return literal(type(value.literal)(-1 if value.literal < 0 else 1))
+    if not isinstance(value, Value) or value.kind not in ("scalar", "vector") or value.scalar is scalars.bool:
+        library.no_form("sign", args.values)
+    code = value.type.native.code
+    count = len(value.ids)
+    one, minus = (_weft.constant(code, 1),) * count, (_weft.constant(code, -1),) * count
+    if not issubclass(value.scalar, scalars.FloatScalar) and not value.scalar.signed:
+        return Value(value.type, one)
+    below = _weft.binary(operators.OPS["lt"], value.ids, _weft.zeros_of(value.type.native))
+    return Value(value.type, _weft.select(below, minus, one))
+
+
 def operator_function(name):
     """An operator as a function: ``wp.add(a, b)``."""
 
@@ -471,6 +488,7 @@ HANDLERS = {
     "invert": unary_function("invert", operators.invert),
     "unot": unary_function("unot", lambda value: operators.logical_not(operators.truth(value))),
     "copy": copied,
+    "sign": sign,
     "lower_bound": searched("lower_bound"),
     "upper_bound": searched("upper_bound"),
     "sample_cdf": sample_cdf,

@@ -376,7 +376,7 @@ class Environment:
             return function.__globals__[name]
         builtins = function.__globals__.get("__builtins__", {})
         builtins = builtins if isinstance(builtins, dict) else vars(builtins)
-        return builtins[name]
+        return builtins[name] if name in builtins else of_language(name)
 
     def value(self, name):
         """The object as an expression. Errors: CodegenKeyError if there is none."""
@@ -388,6 +388,19 @@ class Environment:
         except KeyError:
             raise CodegenKeyError(f"Referencing undefined symbol: {name}") from None
         return of_python(found)
+
+
+def of_language(name):
+    """A function or type of the language by its bare name, which kernels may use. Errors: KeyError if there is none."""
+    from .. import types
+    from ..names import FUNCTIONS
+    from .builtin import Builtin
+
+    if name in FUNCTIONS:
+        return Builtin(name)
+    if name in types.NAMED or name in (s.__name__ for s in types.SCALARS):
+        return getattr(types, name)
+    raise KeyError(name)
 
 
 def conditional(emission, condition, then, otherwise=None):

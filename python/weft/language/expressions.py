@@ -8,7 +8,7 @@ from ..types.annotations import same_type
 from . import calls, operators, places
 from .emitter import conditional
 from .operators import BINARY, COMPARE
-from .values import Static, TupleValue, Value, adapted, literal, name_of_type
+from .values import Static, StructValue, TupleValue, Value, adapted, literal, name_of_type
 
 
 def evaluate(e, node, targets=1):
@@ -55,7 +55,21 @@ def binary(e, node):
     left = evaluate(e, node.left)
     right = evaluate(e, node.right)
     e.at(node)
-    return operators.binary(BINARY[type(node.op)], left, right)
+    name = BINARY[type(node.op)]
+    if isinstance(left, StructValue) or isinstance(right, StructValue):
+        own = own_operator(e, name)
+        if own is not None:
+            return calls.functions.call(own, [left, right], {})
+    return operators.binary(name, left, right)
+
+
+def own_operator(e, name):
+    """The function of the program that gives structs an operator: ``add(a, b)`` for +, and so on; None without one."""
+    try:
+        found = e.environment.find(name)
+    except KeyError:
+        return None
+    return found if isinstance(found, calls.functions.Overloads) else None
 
 
 def unary(e, node):

@@ -1,5 +1,7 @@
 """Functions and operators of kernels on the host: the language's own code, traced with constants and evaluated."""
 
+import numpy as np
+
 from .. import _weft
 from ..types import composites, scalars
 from . import builtins, calls, operators
@@ -7,7 +9,8 @@ from .errors import CODEGEN_ERRORS
 from .statics import of_python
 from .values import TupleValue, Value, ids_of
 
-ONLY_IN_KERNELS = {"tid", "block_dim", "print", "printf", "expect_eq", "expect_neq", "expect_near", "load", "store"}
+CHECKS = {"expect_eq", "expect_neq", "expect_near"}
+ONLY_IN_KERNELS = {"tid", "block_dim", "print", "printf", "load", "store"}
 SHOWN = {int: "int", float: "float", bool: "bool"}
 
 
@@ -105,6 +108,8 @@ def call(key, args, keywords):
     """The result of a function of the language. Errors: RuntimeError for arguments that do not fit, and for functions
     that exist in kernels alone.
     """
+    if key in CHECKS:
+        return check(key, args)
     if key in ONLY_IN_KERNELS or key.startswith("atomic_"):
         raise RuntimeError(f"{key}() may only be called from a Warp kernel")
     args = [plain(a) for a in args]
@@ -119,6 +124,20 @@ def call(key, args, keywords):
     except CODEGEN_ERRORS as error:
         raise not_compatible(key, [*args, *keywords.values()]) from error
     return result
+
+
+def check(key, args):
+    """expect_eq() and kin on the host: print a line where the values are not as expected."""
+    a, b = args[:2]
+    if key == "expect_eq":
+        holds = bool(np.all(np.asarray(a == b)))
+    elif key == "expect_neq":
+        holds = not np.all(np.asarray(a == b))
+    else:
+        tolerance = args[2] if len(args) > 2 else 1.0e-6
+        holds = np.allclose(np.asarray(a), np.asarray(b), rtol=0.0, atol=float(tolerance))
+    if not holds:
+        print(f"Error, {key}() failed: {a}, {b}")
 
 
 class HostCall:

@@ -75,9 +75,12 @@ def evaluate_static(emission, node):
     names = {}
     for part in ast.walk(expression):
         if isinstance(part, ast.Name) and part.id in emission.names:
-            known, number = host_value(emission.lookup(part.id))
+            value = emission.lookup(part.id)
+            known, number = host_value(value)
             if known:
                 names[part.id] = number
+            elif isinstance(value, Value) and value.kind != "scalar":
+                names[part.id] = Unknown(value.type)
     environment = emission.environment
     scope = dict(environment.function.__globals__)
     for part in ast.walk(expression):
@@ -90,6 +93,16 @@ def evaluate_static(emission, node):
     code = compile(ast.Expression(expression), emission.source.file, "eval")
     value = eval(code, scope)
     return of_static(value)
+
+
+class Unknown:
+    """A vector or matrix of the kernel in a static expression: its length is known, its components are not."""
+
+    def __init__(self, type):
+        self.type = type
+
+    def __len__(self):
+        return self.type._shape_[0]
 
 
 def of_static(value):

@@ -65,7 +65,7 @@ class array(_weft.Array):
         if grad is not None:
             self.grad = grad
         elif requires_grad:
-            self.require_gradient()
+            self.requires_grad = True
 
     def __class_getitem__(cls, item):
         dtype, *rest = item if isinstance(item, tuple) else (item,)
@@ -84,7 +84,8 @@ class array(_weft.Array):
     @requires_grad.setter
     def requires_grad(self, value):
         if value and not self.has_grad:
-            self.require_gradient()
+            if self.element_dtype.has_reals:  # whole numbers carry no gradients
+                self.require_gradient()
         elif not value and self.has_grad:
             self.grad = None
 
@@ -571,8 +572,7 @@ def clone(src, device=None, requires_grad=None, pinned=None):
     """
     target = src.native_device if device is None else get_device(device).native
     made = _weft.empty(src.shape, src.element_dtype, target, False)
-    if src.requires_grad if requires_grad is None else requires_grad:
-        made.require_gradient()
+    made.requires_grad = src.requires_grad if requires_grad is None else requires_grad
     copy(made, src)
     return made
 

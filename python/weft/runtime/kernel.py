@@ -103,6 +103,11 @@ class Kernel(_weft.KernelHandle):
             )
         return self.fixed
 
+    @property
+    def overloads(self):
+        """The kernels that were made for types of the parameters, by these."""
+        return self.instances
+
     def instance(self, kinds):
         """The kernel for given types of its parameters."""
         kinds = tuple(kinds)
@@ -227,7 +232,7 @@ def array_type(value, element, kind):
     return ArrayType(scalar, value.ndim)
 
 
-def kernel(f=None, *, enable_backward=None, module=None, launch_bounds=None, grid_stride=None, **options):
+def kernel(f=None, *, name=None, enable_backward=None, module=None, launch_bounds=None, grid_stride=None, **options):
     r"""Makes a kernel (decorator, with or without arguments).
 
     \param enable_backward  kept for programs that say it: adjoints are made when a tape first needs them, never before
@@ -243,7 +248,7 @@ def kernel(f=None, *, enable_backward=None, module=None, launch_bounds=None, gri
         if module == "unique":
             home = Module(f"{function.__module__}.{function.__qualname__}")
             home.options.update(get_module(function.__module__).options)
-        return Kernel(function, module=home, options=given)
+        return Kernel(function, key=name, module=home, options=given)
 
     return made if f is None else made(f)
 
@@ -251,21 +256,26 @@ def kernel(f=None, *, enable_backward=None, module=None, launch_bounds=None, gri
 def overload(kernel, arg_types=None):
     """The kernel for fixed types of its parameters, which can be launched like any other.
 
-    `kernel` is a generic kernel and `arg_types` a list of types or a dict of some by name; or, as a decorator, a function
-    without a body whose name and annotations say the same.
+    `kernel` is a generic kernel and `arg_types` a list of types or a dict of some by name. As a decorator of a function
+    without a body, whose name and annotations say the same, it gives the generic kernel.
     Errors: RuntimeError for types that the kernel does not take.
     """
     if isinstance(kernel, Kernel):
         return kernel.add_overload(arg_types or {})
     function = kernel
-    if "return" in function.__annotations__:
+    if function.__annotations__.get("return") not in (None, "None"):
         raise RuntimeError("Return annotations are not allowed on @wp.overload stubs")
     key = key_of(function)
-    generic = get_module(function.__module__).kernels.get(key)
-    if generic is None:
+    kernels = get_module(function.__module__).kernels.values()
+    named = [k for k in kernels if k.key == key] or [k for k in kernels if key_of(k.func) == key]
+    if not named:
         raise RuntimeError(f"Failed to find a kernel named '{key}' in module {function.__module__}")
+    if len(named) > 1:
+        raise RuntimeError(f"Ambiguous kernel lookup: {key} could be {', '.join(k.key for k in named)}")
+    generic = named[0]
     resolved = annotations.resolve_annotations(function)
     names = [name for name, _ in generic.parameters]
-    if list(resolved) != names:
+    if [name for name in resolved if name != "return"] != names:
         raise RuntimeError(f"the parameters of the overload are not those of kernel {key}: {', '.join(names)}")
-    return generic.add_overload([resolved[name] for name in names])
+    generic.add_overload([resolved[name] for name in names])
+    return generic

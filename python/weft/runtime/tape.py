@@ -1,6 +1,7 @@
 """Tapes: gradients of what kernels compute."""
 
 from .. import _weft
+from .array import clone
 
 
 class Tape:
@@ -43,8 +44,21 @@ class Tape:
         for array, gradient in (grads or {}).items():
             seeds.append((array, gradient))
         if loss is None and not grads:
-            seeds = [(array, array.grad.clone()) for array in self.native.arrays() if array.has_grad]
-        self.native.backward(seeds)
+            self.backward_from_gradients()
+        else:
+            self.native.backward(seeds)
+
+    def backward_from_gradients(self):
+        """Goes back from what the gradients of computed arrays hold, one array after the other: the sums are the same."""
+        held = [(array, clone(array.grad)) for array in self.native.arrays() if array.has_grad]
+        for array, gradient in held:
+            if not gradient.numpy().any():
+                continue
+            try:
+                self.native.backward([(array, gradient)])
+            except _weft.Error as error:
+                if "nothing on the tape computes" not in str(error):
+                    raise  # an input, whose gradient stays and gets more
 
     @property
     def gradients(self):

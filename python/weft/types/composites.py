@@ -197,6 +197,7 @@ def type_named(name, base, native, scalar, shape, **members):
         _wp_scalar_type_=scalar,
         _length_=count,
         _shape_=tuple(shape),
+        dtype=scalar,
         __doc__=f"{base.__doc__.splitlines()[0]} {name}.",
         __module__="weft",
     )

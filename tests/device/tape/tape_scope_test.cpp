@@ -1,8 +1,7 @@
 // Recording by a scope, and adjoints that are launched by themselves.
-#include <weft/runtime/tape/adjoint_launch.h>
-
 #include <optional>
 
+#include "../../../runtime/tape/adjoint_launch.h"
 #include "../device_test.h"
 
 using namespace weft;
