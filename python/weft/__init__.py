@@ -113,6 +113,8 @@ for _name in _FUNCTIONS:
     if _name not in globals():
         globals()[_name] = _Builtin(_name)
 
+LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
+
 PI = pi = 3.14159265358979323846
 TAU = tau = 2.0 * PI
 HALF_PI = half_pi = 0.5 * PI
@@ -124,6 +126,13 @@ LN10 = ln10 = 2.30258509299404568402
 PHI = phi = 1.61803398874989484820
 INF = inf = float("inf")
 NAN = nan = float("nan")
+
+
+def __getattr__(name):
+    """``wp.float`` and ``wp.int``, which are no names of the package that ``import *`` would bring."""
+    if name in ("float", "int"):
+        return float32 if name == "float" else int32  # noqa: F821
+    raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def constant(x):

@@ -31,7 +31,36 @@ fast_math = False
 """Kept for programs that set it; see ``fuse_fp``."""
 lineinfo = False
 """Kept for programs that set it: places in the source are always known."""
-llvm_cuda = False
-enable_graph_capture_module_load_by_default = True
+log_level = 20
+"""The least level of messages that are printed: LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR."""
+block_dim = None
+"""The threads of a workgroup; None: the library chooses."""
+track_memory = False
+verbose_warnings = False
 enable_vector_component_overwrites = True
 """Kept for programs that set it: components may always be assigned again."""
+
+# Kept for programs that set them: they concern compilers, drivers and modes that the library does not have.
+optimization_level = None
+legacy_scalar_return_types = False
+llvm_cuda = False
+cuda_output = None
+ptx_target_arch = None
+cuda_arch_suffix = None
+line_directives = True
+compile_time_trace = False
+default_grid_stride = True
+enable_mathdx_gemm = True
+enable_mathdx_solver = True
+enable_mathdx_fft = True
+cpu_compiler_flags = None
+enable_graph_capture_module_load_by_default = True
+enable_mempools_at_init = True
+enable_tiles_in_stack_memory = True
+use_precompiled_headers = True
+legacy_cpu_linker = False
+load_module_max_workers = 0
+deterministic = None
+deterministic_max_records = 0
+deterministic_debug = False
+launch_array_access_mode = None

@@ -227,6 +227,24 @@ def test_numpy_arrays_are_arguments(cpu):
         w.launch(make_scale(), 4, [numpy.ones(4), 3.0], device=cpu)
 
 
+def test_views_of_one_numpy_array_are_arguments_beside_each_other(cpu):
+    def body(args):
+        x, y = args
+        i = w.thread(0, 1)
+        y.store((i,), x.load((i,)))
+
+    kernel = Kernel([(F32, 1), (F32, 1)], body)
+    x = numpy.arange(12, dtype=numpy.float32)
+    w.launch(kernel, 4, [x[8:], x[:8:2]], device=cpu)
+    cpu.synchronize()
+    assert x.tolist() == [8, 1, 9, 3, 10, 5, 11, 7, 8, 9, 10, 11]
+    first = w.wrap_host(x, x.ctypes.data, F32, 12, None, cpu)
+    second = w.wrap_host(x[2:], x[2:].ctypes.data, F32, 10, None, cpu)
+    second.fill(9.0)
+    assert values(first) == x.tolist()
+    assert values(first)[2:] == [9.0] * 10
+
+
 def test_arrays_share_memory_with_numpy(cpu):
     x = w.zeros((2, 3), F32, cpu)
     view = x.numpy()

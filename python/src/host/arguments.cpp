@@ -98,7 +98,7 @@ std::unique_ptr<Array> wrapped(const Part& part, PyObject* value, const Device& 
     if (strides[k] < 0) return nullptr;
   }
   return std::make_unique<Array>(Array::around(device, extent, PyBuffer_IsContiguous(&view, 'C') ? nullptr : strides,
-                                               *part.dtype, view.buf, hold(nb::borrow(value))));
+                                               *part.dtype, view.buf, nb::borrow(value)));
 }
 
 [[noreturn]] void refuse_array(const Part& part, const Array* given) {

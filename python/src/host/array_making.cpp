@@ -54,7 +54,7 @@ nb::object wrap_host(nb::object owner, std::uintptr_t address, nb::handle dtype,
     if (steps->rank != extent.rank) throw nb::value_error("there is a stride for each dimension");
   }
   return make_object(Array::around(device_from(device), extent, steps ? steps->n.data() : nullptr, type_from(dtype),
-                                   reinterpret_cast<void*>(address), hold(std::move(owner))));
+                                   reinterpret_cast<void*>(address), std::move(owner)));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "../pack.h"
 #include "reports.h"
 #include "tapes.h"
+#include "wrapped.h"
 
 namespace weft::python {
 
@@ -243,36 +244,28 @@ Array Array::empty(const Device& device, const Extent& extent, const DType& dtyp
 }
 
 Array Array::around(const Device& device, const Extent& extent, const std::int64_t* strides, const DType& dtype,
-                    void* memory, std::shared_ptr<void> owner) {
+                    void* memory, nb::object owner) {
   if (dtype.holds_arrays) throw nb::type_error("memory of the host is no array of structs that hold arrays");
+  if (reinterpret_cast<std::uintptr_t>(memory) % dtype.align)
+    throw nb::value_error("the memory does not begin at a multiple of the size of its numbers");
   Array a(dtype, checked_ndim(extent));
-  std::uint64_t bytes = dtype.size;
-  bool none = false;
-  for (int k = 0; k < extent.rank; ++k) {
-    if (extent[k] < 0 || (strides && strides[k] < 0)) throw nb::value_error("a size or a stride is negative");
-    none = none || extent[k] == 0;
-    if (strides && extent[k] > 0) bytes += std::uint64_t((extent[k] - 1) * strides[k]);
-  }
-  auto* const first = static_cast<std::byte*>(memory);
-  if (!strides) {
-    std::uint64_t count = 1;
-    for (int k = 0; k < extent.rank; ++k) count *= std::uint64_t(extent[k]);
-    a.create_around(device, extent, extent.rank, {first, count * dtype.size}, dtype.align, std::move(owner));
-    return a;
+  std::int64_t step = dtype.size;
+  for (int k = extent.rank - 1; k >= 0; --k) {
+    if (extent[k] < 0 || (strides && (strides[k] < 0 || strides[k] % dtype.align)))
+      throw nb::value_error("a size or a stride is negative, or no multiple of the size of the numbers");
+    a.shape_[std::size_t(k)] = extent[k];
+    a.stride_[std::size_t(k)] = strides ? strides[k] : step;
+    step *= std::max<std::int64_t>(extent[k], 1);
   }
   // The bytes from the first to the last element; the array is a view of them.
-  struct Bytes : ArrayBase {
-    Bytes() : ArrayBase(1, 1) {}
-    using ArrayBase::create_around;
-  } all;
-  all.create_around(device, Extent(none ? 0 : std::int64_t(bytes)), 1, {first, none ? 0 : bytes}, dtype.align,
-                    std::move(owner));
+  std::uint64_t bytes = dtype.size;
+  for (int k = 0; k < extent.rank; ++k)
+    bytes = extent[k] == 0 || bytes == 0 ? 0 : bytes + std::uint64_t((extent[k] - 1) * a.stride_[std::size_t(k)]);
+  const HostRange part{static_cast<std::byte*>(memory), bytes};
+  const HostRange whole = whole_memory(owner, part);
+  const ArrayBase all = bytes_on(device, part, whole, hold(std::move(owner)));
   a.storage_ = all.storage();
   a.address_ = all.address();
-  for (int k = 0; k < extent.rank; ++k) {
-    a.shape_[std::size_t(k)] = extent[k];
-    a.stride_[std::size_t(k)] = strides[k];
-  }
   return a;
 }
 

@@ -18,11 +18,11 @@ class Array : public ArrayBase {
 
   /// Elements that are not initialised; arrays in structs are null.
   static Array empty(const Device& device, const Extent& extent, const DType& dtype);
-  /// An array around memory of the host, which `owner` keeps.
+  /// An array around memory of the host, which `owner` keeps. Several may stand on parts of one array of NumPy's.
   /// \param strides  in bytes, none negative; null: contiguous
   /// Errors: Error(unsupported) on a device that cannot use the host's memory.
   static Array around(const Device& device, const Extent& extent, const std::int64_t* strides, const DType& dtype,
-                      void* memory, std::shared_ptr<void> owner);
+                      void* memory, nb::object owner);
 
   const DType& dtype() const { return *dtype_; }
   Extent extent() const;

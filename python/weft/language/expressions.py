@@ -240,7 +240,6 @@ REFUSED = {
     ast.ListComp: "List comprehensions are not supported in kernels: write a loop.",
     ast.JoinedStr: "f-strings are not supported in kernels: give print() the values.",
     ast.Lambda: "lambdas are not supported inside kernels: define a function with @wp.func.",
-    ast.Dict: "dictionaries are not supported in kernels.",
     ast.NamedExpr: "`:=` is not supported in kernels: assign first.",
 }
 

@@ -118,7 +118,7 @@ class Overloads:
 
     def add(self, function, options=None):
         """Adds a Python function; one with the same annotations is replaced."""
-        added = Overload(function, self.key, options)
+        added = Overload(function, function.__name__, options)
         same = written_annotations(function)
         self.overloads = [o for o in self.overloads if written_annotations(o.function) != same]
         self.overloads.append(added)
@@ -228,7 +228,7 @@ def may_return_arrays(code):
     """Whether the result could be an array or a thing of Python: the function takes some, and returns more than numbers
     that are computed on the spot.
     """
-    if annotations.is_concrete(code.overload.returns) or all(map(is_plain, code.kinds)):
+    if is_plain(code.overload.returns) or all(map(is_plain, code.kinds)):
         return False
     returns = [n for s in code.source.body for n in ast.walk(s) if isinstance(n, ast.Return) and n.value is not None]
     computed = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Constant)

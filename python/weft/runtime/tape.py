@@ -78,7 +78,8 @@ class Tape:
                 array.grad.zero_()
 
     def reset(self):
-        """Forgets the record. Gradients of arrays stay."""
+        """Forgets the record, and sets the gradients of its arrays to zero."""
+        self.zero()
         self.native.reset()
         self.loss = None
 

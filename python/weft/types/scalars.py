@@ -1,6 +1,7 @@
 """Scalar types: classes that name an element type, convert in kernels, and hold one number on the host."""
 
 import builtins
+import ctypes
 import math
 import operator
 
@@ -281,3 +282,17 @@ OF_CODE = {s.native.code: s for s in (*SCALARS, bool)}
 
 for _scalar in (*SCALARS, bool):
     _scalar.native.python = _scalar
+    _scalar._type_ = {  # the C type of the same width, for programs that fill memory themselves
+        "bool": ctypes.c_bool,
+        "int8": ctypes.c_int8,
+        "uint8": ctypes.c_uint8,
+        "int16": ctypes.c_int16,
+        "uint16": ctypes.c_uint16,
+        "int32": ctypes.c_int32,
+        "uint32": ctypes.c_uint32,
+        "int64": ctypes.c_int64,
+        "uint64": ctypes.c_uint64,
+        "float16": ctypes.c_uint16,
+        "float32": ctypes.c_float,
+        "float64": ctypes.c_double,
+    }[_scalar.numpy_name]

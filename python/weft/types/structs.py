@@ -34,6 +34,8 @@ class StructInstance:
                 setattr(self, name, defaults[name])
             else:
                 object.__setattr__(self, name, zero_of(annotation))
+        if not fields:
+            self.__dict__[""] = 0  # the byte of a struct without fields
 
     def __setattr__(self, name, value):
         annotation = type(self)._wp_fields_.get(name)
@@ -128,7 +130,7 @@ def taken(struct, name, annotation, value):
     if isinstance(value, composites.Composite) and annotations.same_type(annotation, type(value)):
         return annotation._make(value.tolist())
     if isinstance(value, scalars.Scalar) or not hasattr(value, "__len__"):
-        return annotation(value)
+        raise TypeError(f"Struct field '{name}' expects {annotation.__name__} but got a single value")
     return annotation._make(_exactly(struct, name, annotation, composites.flatten(value)))
 
 
@@ -182,5 +184,6 @@ def struct(cls):
         key=cls.__name__,
     )
     made = type(cls.__name__, (StructInstance,), members)
+    made.cls = made
     native.python = made
     return made

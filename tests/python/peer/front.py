@@ -105,4 +105,4 @@ fem = place("fem", ModuleType("fem"), Sample=Sample)
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
-    return Absent(name)
+    return getattr(weft, name, None) or Absent(name)
