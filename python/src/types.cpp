@@ -147,14 +147,17 @@ const DType& quaternion_type_of(ir::Type type) { return flat(DType::Kind::quater
 const DType& transform_type_of(ir::Type type) { return flat(DType::Kind::transform, type, 7, 1); }
 
 const DType& type_from(nb::handle object) {
-  if (const DType* const type = as<const DType>(object)) return *type;
-  if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return scalar_type_of(ir::Type::f32);
-  if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return scalar_type_of(ir::Type::i32);
-  if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return scalar_type_of(ir::Type::b1);
+  // Compared by address first: a failed cast takes longer than the rest of a call.
+  static const PyTypeObject* const own = reinterpret_cast<PyTypeObject*>(nb::type<DType>().ptr());
+  if (Py_TYPE(object.ptr()) == own) return *nb::inst_ptr<DType>(object);
+  const auto is = [&](const PyTypeObject& type) { return object.ptr() == reinterpret_cast<const PyObject*>(&type); };
+  if (is(PyFloat_Type)) return scalar_type_of(ir::Type::f32);
+  if (is(PyLong_Type)) return scalar_type_of(ir::Type::i32);
+  if (is(PyBool_Type)) return scalar_type_of(ir::Type::b1);
   static PyObject* const native = PyUnicode_InternFromString("native");
   if (PyObject* held = PyObject_GetAttr(object.ptr(), native)) {
     const nb::object owned = nb::steal(held);
-    if (const DType* const type = as<const DType>(owned)) return *type;
+    if (Py_TYPE(held) == own) return *nb::inst_ptr<DType>(owned);
   } else {
     PyErr_Clear();
   }

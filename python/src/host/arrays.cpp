@@ -284,6 +284,8 @@ Extent Array::extent() const {
 }
 
 void Array::zero() {
+  static constexpr std::byte kZeros[256] = {};
+  if (element_bytes_ <= sizeof kZeros) return fill_element(kZeros);
   const std::vector<std::byte> bytes(element_bytes_);
   fill_element(bytes.data());
 }

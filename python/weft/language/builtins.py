@@ -359,6 +359,16 @@ def sign(args):
     return Value(value.type, _weft.select(below, minus, one))
 
 
+def quat_from_matrix(args):
+    """``quat_from_matrix(m)``: the rotation of a matrix, which of a matrix of four rows is its upper left part."""
+    args.expect("quat_from_matrix", 1)
+    value = args[0]
+    if isinstance(value, Value) and value.kind == "matrix" and value.type._shape_ == (4, 4):
+        ids = tuple(value.ids[r * 4 + c] for r in range(3) for c in range(3))
+        value = Value(matrices.matrix((3, 3), value.scalar), ids)
+    return library.call("quat_from_matrix", [value])
+
+
 def operator_function(name):
     """An operator as a function: ``wp.add(a, b)``."""
 
@@ -489,6 +499,7 @@ HANDLERS = {
     "unot": unary_function("unot", lambda value: operators.logical_not(operators.truth(value))),
     "copy": copied,
     "sign": sign,
+    "quat_from_matrix": quat_from_matrix,
     "lower_bound": searched("lower_bound"),
     "upper_bound": searched("upper_bound"),
     "sample_cdf": sample_cdf,

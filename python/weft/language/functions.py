@@ -292,4 +292,11 @@ def call(overloads, values, keywords):
     code = overload.codes.get(kinds)
     if code is None:
         code = overload.codes[kinds] = Code(overload, kinds)
-    return code.call(made)
+    return code.trace(made) if any(map(lacks_arrays, made)) else code.call(made)
+
+
+def lacks_arrays(value):
+    """Whether an argument is a struct some arrays of which the kernel has not set: such a one cannot cross a call."""
+    if isinstance(value, StructValue):
+        return any(isinstance(field, Static) or lacks_arrays(field) for field in value.fields.values())
+    return isinstance(value, TupleValue) and any(map(lacks_arrays, value.items))

@@ -17,12 +17,15 @@ class Tape:
         self.const_gradients = set()
         self.loss = None
         self.scopes = []
+        self.depth = 0  # of `with` blocks that are open
 
     def __enter__(self):
         self.native.begin()
+        self.depth += 1
         return self
 
     def __exit__(self, kind, error, trace):
+        self.depth -= 1
         self.native.end()
 
     def backward(self, loss=None, grads=None, retain_graph=True):
@@ -43,10 +46,17 @@ class Tape:
             self.loss = loss
         for array, gradient in (grads or {}).items():
             seeds.append((array, gradient))
-        if loss is None and not grads:
-            self.backward_from_gradients()
-        else:
-            self.native.backward(seeds)
+        # Inside its own `with` block the tape does not record the way back.
+        for _ in range(self.depth):
+            self.native.end()
+        try:
+            if loss is None and not grads:
+                self.backward_from_gradients()
+            else:
+                self.native.backward(seeds)
+        finally:
+            for _ in range(self.depth):
+                self.native.begin()
 
     def backward_from_gradients(self):
         """Goes back from what the gradients of computed arrays hold, one array after the other: the sums are the same."""
