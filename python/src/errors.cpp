@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string_view>
+
 #include "../../frontend/support/error.h"
 #include "module.h"
 
@@ -12,8 +14,16 @@ namespace {
 
 PyObject* error_class = nullptr;
 
-void raise(const Error& e) {
+/// Whether a place is in this module, which tells users nothing: Python names its own.
+bool is_here(Loc loc) {
+  constexpr std::string_view here = __FILE__;
+  constexpr std::string_view folder = here.substr(0, here.find_last_of("/\\") + 1);
+  return loc && std::string_view(loc.file).starts_with(folder);
+}
+
+void raise(Error e) {
   const auto text = [](std::string_view s) { return nb::str(s.data(), s.size()); };
+  if (is_here(e.caller())) e.set_caller({});
   try {
     nb::object error = nb::borrow(error_class)(text(e.what()));
     error.attr("kind") = to_string(e.kind());

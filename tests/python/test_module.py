@@ -293,6 +293,9 @@ def test_wrong_arguments_are_refused(cpu):
     with pytest.raises(w.Error) as caught:
         w.launch(scale, -1, [x, 1.0])
     assert caught.value.kind == "invalid argument"
+    with pytest.raises(w.Error) as caught:
+        w.Array.reshape(x, (3, 3))
+    assert caught.value.file is None and "python/src" not in str(caught.value)
     uninitialised = w.Array.__new__(w.Array)
     with pytest.raises(TypeError):
         w.launch(scale, 4, [uninitialised, 1.0])
@@ -379,6 +382,10 @@ def test_tapes_record_between_begin_and_end(cpu):
     assert x.grad is x.grad
     with pytest.raises(ValueError):
         tape.end()
+    tape.begin()
+    tape.backward([(y, w.full(3, 1.0, F32, cpu))])
+    tape.end()
+    assert values(x.grad) == [4.0, 8.0, 12.0]
     tape.reset()
     assert tape.arrays() == []
 

@@ -28,8 +28,10 @@ void backward(PyTape& tape, nb::sequence given) {
   std::vector<Seed> seeds;
   for (nb::handle pair : given) seeds.push_back(seed_from(pair));
   {
+    // Users go back inside the `with` of a tape, too: the way back itself is on no tape.
+    const detail::HeardBy nobody(nullptr);
     nb::gil_scoped_release released;
-    tape.tape().backward(seeds);
+    tape.tape().backward(seeds, Loc{});
   }
   for (nb::handle object : tape.arrays()) {
     const Array& array = array_from(object);

@@ -66,6 +66,9 @@ void add_quaternions() {
     return std::tuple(r.axis, r.angle);
   });
   form<Q, M>("quat_from_matrix", [](const auto& m) { return quat_from_matrix(m); });
+  form<Q, mat<4, 4, N>>("quat_from_matrix", [](const auto& m) {
+    return quat_from_matrix(Var<M>(m(0, 0), m(0, 1), m(0, 2), m(1, 0), m(1, 1), m(1, 2), m(2, 0), m(2, 1), m(2, 2)));
+  });
   form<M, Q>("quat_to_matrix", [](const auto& q) { return quat_to_matrix(q); });
   form<Q, N, N, N>("quat_rpy", [](const auto& r, const auto& p, const auto& y) { return quat_rpy(r, p, y); });
   form<Q, Q, Q, N>("quat_slerp", [](const auto& a, const auto& b, const auto& t) { return quat_slerp(a, b, t); });
