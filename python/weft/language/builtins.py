@@ -195,12 +195,37 @@ def cast(args):
         raise CodegenError("cast() takes a number and a scalar type")
     kind = constructors.python_scalar(values[1])
     value = values[0]
+    if isinstance(value, StructValue) and value.type.native.size == kind.native.size:
+        value = word_of(value)
     if not isinstance(value, Value) or value.scalar.native.size != kind.native.size:
         raise CodegenError(f"cast() keeps the bits: {name_of_type(value)} and {kind.__name__} are of different widths")
     ids = _weft.bitcast(kind.native.code, value.ids)
     if value.kind == "scalar":
         return Value(kind, ids)
     return Value(constructors.type_for(value.kind, value.type._shape_, kind), ids)
+
+
+def word_of(value):
+    """The bytes of a struct of at most 8 as one integer without a sign."""
+    word = {1: scalars.uint8, 2: scalars.uint16, 4: scalars.uint32, 8: scalars.uint64}[value.type.native.size]
+    ids = (_weft.constant(word.native.code, 0),)
+    for offset, part in leaves_of(value, 0):
+        bits = {1: _weft.UINT8, 2: _weft.UINT16, 4: _weft.UINT32, 8: _weft.UINT64}[part.scalar.native.size]
+        raw = _weft.convert(word.native.code, _weft.bitcast(bits, part.ids))
+        shift = (_weft.constant(word.native.code, 8 * offset),)
+        ids = _weft.binary(operators.OPS["bit_or"], ids, _weft.binary(operators.OPS["shl"], raw, shift))
+    return Value(word, ids)
+
+
+def leaves_of(value, offset):
+    """The scalars of a struct without arrays, each with its place in bytes."""
+    for name, _, at, _, _ in value.type.native.fields:
+        part = value.fields[name]
+        if isinstance(part, StructValue):
+            yield from leaves_of(part, offset + at)
+        elif isinstance(part, Value):
+            for k, i in enumerate(part.ids):
+                yield offset + at + k * part.scalar.native.size, Value(part.scalar, (i,))
 
 
 def length_of(args):

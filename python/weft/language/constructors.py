@@ -16,7 +16,19 @@ def construct(cls, args, keywords):
         return struct(cls, args, keywords)
     if cls.native.kind == "scalar":
         return scalar(cls, args, keywords)
+    keywords = said_again(cls, keywords)
     return composite(cls.native.kind, cls._shape_, cls._wp_scalar_type_, args, keywords)
+
+
+def said_again(cls, keywords):
+    """The keywords without those that repeat what the type says. Errors: CodegenError for ones that contradict it."""
+    left = dict(keywords)
+    for name in ("length", "shape"):
+        if name in left and known_shape("vector" if name == "length" else "matrix", left.pop(name)) != tuple(cls._shape_):
+            raise CodegenError(f"the `{name}` argument is not that of {cls.__name__}")
+    if "dtype" in left and python_scalar(left.pop("dtype")) is not cls._wp_scalar_type_:
+        raise CodegenError(f"the `dtype` argument is not that of {cls.__name__}")
+    return left
 
 
 def scalar(cls, args, keywords):

@@ -129,6 +129,8 @@ def slice_dimension(ref, key):
     zero, one = _weft.constant(_weft.INT32, 0), _weft.constant(_weft.INT32, 1)
     if key.step is not None:
         step = known_index(key.step)
+        if step == 0:
+            raise CodegenValueError("Slice step cannot be zero")
         if step is None or step < 1:
             raise CodegenValueError("the step of a slice is a positive number that is known while tracing")
         one = _weft.constant(_weft.INT32, step)

@@ -46,6 +46,7 @@ class array(_weft.Array):
         ndim=None,
         grad=None,
         requires_grad=False,
+        retain_grad=False,
         **_,
     ):
         dtype = element_type(dtype)
@@ -517,6 +518,8 @@ def outer_shape(converted, dtype, inner, shape):
         return converted.shape[: converted.ndim - len(inner)] or (1,)
     if converted.ndim and converted.shape[-1] == count:
         return converted.shape[:-1] or (1,)
+    if len(inner) == 1 and converted.ndim and converted.shape[-1] % count == 0:
+        return (*converted.shape[:-1], converted.shape[-1] // count)
     if converted.size % count == 0 and converted.ndim == 1:
         return (converted.size // count,)
     raise RuntimeError(
@@ -546,7 +549,7 @@ def from_pointer(ptr, dtype, shape, strides, device, deleter):
     """The array around memory that the caller gives. `deleter` is called with pointer and bytes when it is freed."""
     if not is_concrete(dtype) or shape is None:
         raise RuntimeError("an array around a pointer needs a dtype and a shape")
-    owner = None
+    owner = object()  # the caller keeps the memory
     if deleter is not None:
         outer = (int(shape),) if is_index(shape) else tuple(shape)
         owner = Deleter(deleter, ptr, int(np.prod(outer)) * dtype.native.size)

@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import numpy_types, scalars
 from ..types.annotations import element_type, is_concrete
 from .array import array, element_of, from_data
-from .device import device_from
+from .device import device_from, get_device
 
 
 def shape_from(shape, keywords):
@@ -15,6 +15,7 @@ def shape_from(shape, keywords):
         shape = keywords.pop("n", None) if "n" in keywords else keywords.pop("length", None)
     if shape is None:
         raise TypeError("a shape is needed")
+    keywords.pop("retain_grad", None)  # gradients of computed arrays are always kept by the tape
     if keywords:
         raise TypeError(f"unexpected keyword argument {next(iter(keywords))!r}")
     return shape
@@ -28,16 +29,18 @@ def zeros(shape=None, dtype=float, device=None, requires_grad=False, pinned=Fals
     """
     if shape is None or keywords:
         shape = shape_from(shape, keywords)
-    dtype = getattr(dtype, "native", None) or element_type(dtype).native
-    return _weft.zeros(shape, dtype, device if device is None else device_from(device), requires_grad)
+    if device.__class__ is str:
+        device = get_device(device)
+    return _weft.zeros(shape, dtype, device, requires_grad)
 
 
 def empty(shape=None, dtype=float, device=None, requires_grad=False, pinned=False, **keywords):
     """An array whose elements are not set."""
     if shape is None or keywords:
         shape = shape_from(shape, keywords)
-    dtype = getattr(dtype, "native", None) or element_type(dtype).native
-    return _weft.empty(shape, dtype, device if device is None else device_from(device), requires_grad)
+    if device.__class__ is str:
+        device = get_device(device)
+    return _weft.empty(shape, dtype, device, requires_grad)
 
 
 def full(shape=None, value=0, dtype=None, device=None, requires_grad=False, pinned=False, **keywords):

@@ -99,6 +99,11 @@ class Tape:
         """
         self.native.record_func(backward, list(arrays))
 
+    @property
+    def launches(self):
+        """The numbers of the recorded operations: as many as there are."""
+        return range(self.native.size)
+
     def record_scope_begin(self, scope_name, metadata=None):
         """Begins a named part of the record, for people who read it."""
         self.scopes.append((scope_name, self.native.size))

@@ -101,6 +101,14 @@ class Matrix(composites.Composite):
         """Replaces row r."""
         self[r] = value
 
+    def get_col(self, c):
+        """Column c as a vector."""
+        return self[:, c]
+
+    def set_col(self, c, value):
+        """Replaces column c."""
+        self[:, c] = value
+
     def __eq__(self, other):
         if isinstance(other, Matrix):
             return self._shape_ == other._shape_ and self._numbers() == other._numbers()

@@ -71,6 +71,13 @@ class StructInstance:
             setattr(made, name, value)
         return made
 
+    @classmethod
+    def numpy_dtype(cls):
+        """NumPy's structured type with the same layout."""
+        from .numpy_types import struct_dtype  # which knows structs
+
+        return struct_dtype(cls)
+
     def numpy_value(self):
         """The fields as a tuple of numbers and tuples, as NumPy's structured arrays take them."""
         parts = []

@@ -33,6 +33,9 @@ class Absent:
     def __getitem__(self, item):
         return self
 
+    def __iter__(self):
+        raise TypeError(f"weft has no {self.__name__}")
+
 
 class Front(ModuleType):
     """A module that is one of weft's, with stand-ins for what that lacks."""
@@ -71,6 +74,7 @@ def private(weft):
             int_types=list(scalars.INTEGERS),
             scalar_types=list(scalars.SCALARS),
             ArrayType=ArrayType,
+            non_atomic_types=(weft.int8, weft.uint8, weft.int16, weft.uint16),
         )
     }
 
