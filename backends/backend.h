@@ -36,6 +36,9 @@ struct DeviceInfo {
   std::uint32_t max_block = 128;
   std::uint32_t max_groups = 65535;  ///< per dimension of a launch
   std::uint32_t subgroup_size = 0;   ///< threads that run in step; 0: kernels cannot use it
+  /// Host threads among which a launch's vectors are shared out, on a device that runs kernels as vector code of the
+  /// processor: a subgroup is a vector, and a workgroup of one thread is scalar code. 0: it is no such device.
+  std::uint32_t host_threads = 0;
   std::uint32_t max_shared = 16384;  ///< bytes of memory that a workgroup shares
   bool ray_query = false;            ///< ray queries are supported: RayStructure, ir::Op::trace_ray
 };

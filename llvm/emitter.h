@@ -63,6 +63,7 @@ class Emitter {
   void set_number(std::span<const Id> ids, const std::string& number);
   /// Runs `body` for each vector of the present workgroup.
   void vectors_of_group(const std::function<void()>& body);
+  void lone_vector(const std::function<void(const std::string&)>& body);
   Tail tail() const;
 
   // ---- Values: values.cpp

@@ -86,9 +86,14 @@ std::string Emitter::shifted(Type t, const std::string& x, std::uint32_t by, con
                   lanes_of("i32", from));
 }
 
-// Lanes that have all of their neighbours already keep what they have: a neutral value would turn -0 into 0.
+// Lanes that have all of their neighbours already keep what they have. A neutral value does so for integers; of reals
+// it would turn -0 into 0.
 std::string Emitter::scan(Op op, Type t, std::string x) {
   for (std::uint32_t by = 1; by < lanes_; by *= 2) {
+    if (ir::is_int(t)) {
+      x = compute(op, t, t, Texts{shifted(t, x, by, literal(t, neutral(op, t), lanes_)), x}, lanes_);
+      continue;
+    }
     const std::string sum = compute(op, t, t, Texts{shifted(t, x, by, x), x}, lanes_);
     Texts grows;
     for (std::uint32_t k = 0; k < lanes_; ++k) grows.push_back(k < by ? "false" : "true");

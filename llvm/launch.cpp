@@ -194,7 +194,7 @@ void Emitter::run_groups() {
 
 void Emitter::vectors_of_group(const std::function<void()>& body) {
   const bool whole = group_use_.together && kernel_.block % lanes_ == 0;
-  vectors("0", group_end_, whole ? Tail::none : tail(), [&](const std::string& local) {
+  const auto one = [&](const std::string& local) {
     vector_number_ = out_.def("lshr i64 {}, {}", local, std::countr_zero(lanes_));
     if (has_barriers_ && private_bytes_ != 0)
       private_base_ = out_.def("getelementptr i8, ptr {}, i64 {}", moved("%arena", std::int64_t(shared_bytes_)),
@@ -208,7 +208,17 @@ void Emitter::vectors_of_group(const std::function<void()>& body) {
     set_number(numbers_[kSubgroup], vector_number_);
     set_number(numbers_[kLane], "0");
     body();
-  });
+  };
+  if (kernel_.block == 1) return lone_vector(one);
+  vectors("0", group_end_, whole ? Tail::none : tail(), one);
+}
+
+// A workgroup of one thread, which every launch that has the group has.
+void Emitter::lone_vector(const std::function<void(const std::string&)>& body) {
+  const Scope scope(*this);
+  mask_ = lanes_before("0", "1");
+  body("0");
+  mask_.clear();
 }
 
 }  // namespace weft::llvm

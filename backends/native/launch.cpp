@@ -49,9 +49,10 @@ std::int64_t parts_of(std::int64_t whole, std::int64_t part) { return (whole + p
 }  // namespace
 
 // A moment in which the system runs another program makes a piece seem long, so the cost rises slowly. The lanes of a
-// vector take as long as one of them.
+// vector take as long as one of them; workgroups have the same lanes in every launch.
 void Body::took(double nanoseconds, double threads) const {
-  const auto cost = float(std::max(nanoseconds - kCallOverhead, 1.) / std::max(threads, double(kStep)));
+  const double least = split == llvm::Split::groups ? 1 : double(kStep);
+  const auto cost = float(std::max(nanoseconds - kCallOverhead, 1.) / std::max(threads, least));
   const float before = cost_.load(std::memory_order_relaxed);
   cost_.store(before < 0 || cost < before ? cost : (before + cost) / 2, std::memory_order_relaxed);
 }
@@ -183,8 +184,8 @@ bool Launcher::run_here(Call& call) {
       const double cost = call.cost();
       if (cost > kAlone && (!looks || cost > kPerhapsAlone)) return false;
       looks = false;
-      if (cost < 0)
-        piece = call.units_for(kFirstPiece);
+      if (cost < 0)  // a workgroup of few threads may have much to do
+        piece = call.body.split == llvm::Split::groups ? 1 : call.units_for(kFirstPiece);
       else if (cost > kPiece)
         piece = call.units_for(kPiece / call.body.cost());
     }

@@ -105,6 +105,7 @@ std::unique_ptr<Device> open_native() {
   options.info.driver = "weft, " + programs->llvm();
   options.info.cache_key = programs->key();
   options.fused = programs->processor().target.fused;
+  options.info.host_threads = std::uint32_t(options.threads);
   options.info.subgroup_size = programs->processor().target.lanes;
   if (platform::environment_flag("WEFT_CATCH_FAULTS", false)) name_faults();
   return std::make_unique<NativeDevice>(std::move(options), std::make_unique<CompiledPrograms>(std::move(programs)));

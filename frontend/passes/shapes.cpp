@@ -30,6 +30,7 @@ class ShapeFinder {
     found_.groups = group_use(module).together || std::ranges::any_of(module.insts, [](const Inst& inst) {
                       return inst.op == Op::local_id || inst.op == Op::workgroup_id;
                     });
+    lone_ = found_.groups && module.block == 1;
     if (by_rows && !found_.groups && module.tid_rank > 1) find_rows();
   }
 
@@ -69,10 +70,13 @@ class ShapeFinder {
   LaneValue source(Id id) const {
     const Inst& inst = module_[id];
     const std::uint64_t lanes = found_.lanes, unit = lanes | module_.block;
+    const LaneValue number = {{}, LaneValue::Range{0, kLastThread}, 1};
+    if (lone_ && spread(inst.op) == Spread::number)
+      return inst.op == Op::thread_id ? number : LaneValue{{}, LaneValue::Range{0, 0}, 1};
     switch (inst.op) {
       case Op::constant: return constant_lanes(inst);
       case Op::subgroup_size: return {{}, LaneValue::Range{std::int64_t(lanes), std::int64_t(lanes)}, lanes};
-      case Op::workgroup_id: return {{}, LaneValue::Range{0, kLastThread}, 1};
+      case Op::workgroup_id: return number;
       case Op::subgroup_id: return {{}, LaneValue::Range{0, std::int64_t(module_.block)}, 1};
       case Op::subgroup_lane: return counting_lanes(std::int64_t(lanes) - 1, std::uint64_t{1} << 62);
       case Op::local_id: return counting_lanes(std::int64_t(module_.block) - 1, lanes);
@@ -191,6 +195,7 @@ class ShapeFinder {
   std::vector<LaneValue> values_;
   std::vector<char> seen_;
   Shapes found_;
+  bool lone_ = false;  ///< each vector has one thread
   bool changed_ = false;
 };
 

@@ -40,6 +40,9 @@ struct Shape {
 /// read at that moment. It must stay where it is. Each thread's private arrays are its own, so that nothing read from
 /// them is uniform.
 ///
+/// **Workgroups of one thread.** A vector has one lane that runs, so that all of the thread's numbers are uniform, and
+/// what follows from them. Such a kernel becomes scalar code.
+///
 /// **Wrapping.** Integers wrap between two lanes where their type ends, and steps are counted modulo its range.
 /// Conversions to a wider type are affine only where that is excluded (`exact`). For addresses see address_shape().
 struct Shapes {

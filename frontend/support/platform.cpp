@@ -1,5 +1,5 @@
 // Calls that differ between operating systems. Only this file has such calls, and those beside it:
-// platform_processor.cpp, platform_library.cpp and platform_code.cpp.
+// platform_processor.cpp, platform_library.cpp, platform_code.cpp and platform_windows.h.
 #include "platform.h"
 
 #include <fmt/format.h>
@@ -19,6 +19,7 @@
 
 #include "error.h"
 #include "invalid.h"
+#include "platform_windows.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -29,12 +30,8 @@
 #define environ (*_NSGetEnviron())  // libraries do not get it by name
 #endif
 #ifdef _WIN32
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
 #include <io.h>
 #include <process.h>
-#include <windows.h>
 #else
 #include <fcntl.h>
 #include <pthread.h>

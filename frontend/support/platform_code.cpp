@@ -3,16 +3,12 @@
 #include <system_error>
 
 #include "platform.h"
+#include "platform_windows.h"
 
 #ifdef __APPLE__
 #include <libkern/OSCacheControl.h>
 #endif
-#ifdef _WIN32
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
-#include <windows.h>
-#else
+#ifndef _WIN32
 #include <pthread.h>
 #include <sys/mman.h>
 #endif

@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "platform.h"
+#include "platform_windows.h"
 
-#ifdef _WIN32
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
-#include <windows.h>
-#else
+#ifndef _WIN32
 #include <dlfcn.h>
 #endif
 

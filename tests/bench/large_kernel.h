@@ -7,9 +7,10 @@
 
 namespace weft::bench {
 
-/// The size of a large kernel: some thirty operations a part, and eleven for each of its steps.
+/// The size of a large kernel: some twenty operations a part, and ten for each of its steps.
 struct KernelSize {
   int parts = 20, steps = 4;
+  int pairs = 0;  ///< of operations, beside those of the parts
 };
 
 /// Makes a kernel of operations that survive clean-up: arithmetic that no rule folds, on variables that loops and
@@ -32,6 +33,8 @@ inline auto large_kernel(KernelSize size, float salt = 0) {
       }
       y[i + part] = a * b;
     }
+    for (int k = 0; k < size.pairs; ++k) a = sqrt(abs(a));
+    if (size.pairs > 0) y[i] = a;
   });
 }
 

@@ -84,7 +84,7 @@ fails 'neither a file nor a program' "$tool" list
 fails '--adjoint is for libraries' "$tool" list --adjoint -- "$program"
 fails '--adjoint is for libraries' "$tool" list --adjoint "$work/one"
 fails '--adjoint is for libraries' "$tool" list "$work/one/saxpy.json" --adjoint
-fails 'no program stands behind --' "$tool" list --
+fails 'no program stands after --' "$tool" list --
 fails 'cannot be read' "$tool" list "$work/nothing.json"
 mkfifo "$work/pipe.so" "$work/pipe.json"
 fails 'pipe.so is no regular file' timeout 20 "$tool" list "$work/pipe.so"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kAbout =
     "Lists, shows and exports the kernels of programs and libraries that are built with weft. Needs no GPU.\n"
-    "A shared library is loaded: its kernels at namespace scope are found. A program behind -- is run: each kernel "
+    "A shared library is loaded: its kernels at namespace scope are found. A program after -- is run: each kernel "
     "that "
     "it launches is found, as it is launched, and the adjoints that its tapes need. Folders and .json files that were "
     "exported before are read.";
@@ -144,7 +144,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e);
   }
-  if (runs && request.program.empty()) throw Error(ErrorKind::invalid_argument, "no program stands behind --");
+  if (runs && request.program.empty()) throw Error(ErrorKind::invalid_argument, "no program stands after --");
   if (!runs && request.files.empty())
     throw Error(ErrorKind::invalid_argument, "neither a file nor a program is named: see weft-kernels --help");
 

@@ -262,7 +262,7 @@ VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t
 // Drivers may map the memory of two descriptors to one address.
 void Memory::enter_import(Page& page, int fd) {
   try {
-    enter(page, fmt::format("{} bytes of memory behind file descriptor {} are imported", page.bytes, fd));
+    enter(page, fmt::format("{} bytes of memory of file descriptor {} are imported", page.bytes, fd));
   } catch (...) {
     destroy(page);
     throw;
@@ -278,7 +278,7 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   const int number = fd.get();
   std::lock_guard lock(mutex_);
   if (const VkResult result = import_descriptor(*page, fd, kLocalType, bytes); result != VK_SUCCESS)
-    unsupported("{} bytes of memory behind file descriptor {} are not memory for {} ({}): {}", bytes, number,
+    unsupported("{} bytes of memory of file descriptor {} are not memory for {} ({}): {}", bytes, number,
                 adapter_.info.name, adapter_.info.adapter, to_string(result));
   page->shared_bytes = 0;  // only its owner may share it
   enter_import(*page, number);

@@ -110,4 +110,8 @@ bool AlgorithmCall::coarse() const {
   return options_.grain == Grain::automatic ? device_->device->info().software : options_.grain == Grain::coarse;
 }
 
+bool AlgorithmCall::on_processor() const {
+  return options_.grain == Grain::automatic && device_->device->info().host_threads > 0;
+}
+
 }  // namespace weft::detail

@@ -1,5 +1,7 @@
 // The shared part of all algorithms: checks of their arrays, scratch memory, launches. Internal to the runtime.
 #pragma once
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "../../../frontend/kernels/names.h"
@@ -25,6 +27,16 @@ constexpr std::uint64_t scratch_piece(std::int64_t count, std::uint64_t element_
 
 /// Errors: Error(invalid_argument), Error(unsupported) for a number of elements outside an algorithm's limits.
 std::int64_t checked_count(const char* algorithm, std::int64_t n);
+
+/// What make() gives for a shape of the devices of this process: kernels of the algorithm, made once for each shape.
+template <class K, class Shape, class Make>
+const K& made_once(const Shape& shape, const Make& make) {
+  static std::mutex mutex;
+  static std::map<Shape, K> all;
+  const std::lock_guard lock(mutex);
+  const auto known = all.find(shape);
+  return known != all.end() ? known->second : all.emplace(shape, make()).first->second;
+}
 
 /// One call of an algorithm.
 class AlgorithmCall {
@@ -69,6 +81,8 @@ class AlgorithmCall {
   const DeviceState& device() const { return *device_; }
   /// Whether to run few threads with long runs, or many with short ones.
   bool coarse() const;
+  /// Whether the device has a way of its own, for vector code of a processor, and no grain was asked for.
+  bool on_processor() const;
 
   template <class... P, class... A>
   void run(const Kernel<P...>& kernel, const Extent& threads, const A&... args) const {

@@ -18,6 +18,18 @@ constexpr std::int64_t kCoarseThreads = 4096, kCoarseLines = 5, kLine = 16;
 // With fine grain a subgroup has a run: of 16 rows, fewer if these would be too few runs for a large device, or up to
 // 64 if those are all rows. On a device without subgroups for kernels, each thread has a run.
 constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 1024, kShortRun = 64;
+// On a processor a vector has a run, which is still in the first cache when the next launch comes to it; so many
+// elements take a few microseconds, and are left to one vector if there are no more than four runs. Integers of any
+// number are, where the device has a single host thread: then one pass is enough. The sum of reals does not depend on
+// the number of host threads.
+constexpr std::int64_t kVectorRun = 4096, kFewVectorRuns = 4;
+
+/// How runs are traversed: by what.
+enum class By { threads, pairs, subgroups, vectors };
+
+std::int64_t vector_run(std::int64_t n, bool alone) {
+  return alone || n <= kFewVectorRuns * kVectorRun ? std::max(n, kVectorRun) : kVectorRun;
+}
 
 std::int64_t run_length(std::int64_t n, bool coarse, std::int64_t lanes) {
   if (coarse)
@@ -43,10 +55,16 @@ class Level {
   Level(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind)
       : work_(call), in_(in), out_(out), sums_(in), kind_(kind) {
     const backend::DeviceInfo& device = call.device().device->info();
-    if (!call.coarse()) lanes_ = device.subgroup_size;
     wide_ = !kind.reverse && is_wide(in) && is_wide(out);
-    pairs_ = wide_ && call.coarse() && sizeof(T) == 4 && device.int64;
-    run_ = run_length(in.size(), call.coarse(), lanes_);
+    if (call.on_processor())
+      by_ = By::vectors;
+    else if (!call.coarse() && device.subgroup_size > 0)
+      by_ = By::subgroups;
+    else if (wide_ && call.coarse() && sizeof(T) == 4 && device.int64)
+      by_ = By::pairs;
+    if (by_ == By::vectors || by_ == By::subgroups) lanes_ = device.subgroup_size;
+    run_ = by_ == By::vectors ? vector_run(in.size(), device.host_threads == 1 && !RealScalar<T>)
+                              : run_length(in.size(), call.coarse(), lanes_);
     runs_ = ceil_div(in.size(), run_);
     if (runs_ > 1) sums_ = call.take<T>(runs_);
   }
@@ -57,9 +75,11 @@ class Level {
 
   void add_up() const {
     const std::int64_t n = in_.size();
-    if (lanes_) return work_.run(rows().sums[access()], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
+    if (by_ == By::vectors) return work_.run(vectors().sums[kind_.reverse], runs_ * lanes_, in_, sums_, n, run_);
+    if (by_ == By::subgroups)
+      return work_.run(rows().sums[access()], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
     if constexpr (sizeof(T) == 4)
-      if (pairs_) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
+      if (by_ == By::pairs) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
     work_.run(one_by_one().sums[kind_.reverse], runs_, in_, sums_, n, run_);
   }
 
@@ -67,11 +87,13 @@ class Level {
   void scan() const {
     const std::int64_t n = in_.size();
     const bool inclusive = kind_.inclusive, whole = runs_ == 1;
-    if (lanes_)
+    if (by_ == By::vectors)
+      return work_.run(vectors().scan(kind_.reverse, inclusive, whole), runs_ * lanes_, in_, sums_, out_, n, run_);
+    if (by_ == By::subgroups)
       return work_.run(rows().scan(access(), inclusive, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
                        runs_, rows_of_run());
     if constexpr (sizeof(T) == 4)
-      if (pairs_)
+      if (by_ == By::pairs)
         return work_.run(pairs().scan[inclusive][whole], runs_, in_, two_pairs(in_), sums_, out_, two_pairs(out_), n,
                          run_);
     work_.run(one_by_one().scan[kind_.reverse][inclusive][whole], runs_, in_, sums_, out_, n, run_);
@@ -90,6 +112,9 @@ class Level {
     static const RunKernels<T> kernels;
     return kernels;
   }
+  const VectorKernels<T>& vectors() const {
+    return made_once<VectorKernels<T>>(int(lanes_), [&] { return VectorKernels<T>(int(lanes_)); });
+  }
   static Array<vec<4, T>> quads(const Array<T>& a) { return Quads<T>(a); }
   static Array<TwoPairs> two_pairs(const Array<T>& a) { return Quads<T, TwoPairs>(a); }
 
@@ -107,8 +132,9 @@ class Level {
   const Array<T>&in_, &out_;
   Array<T> sums_;
   const ScanKind kind_;
-  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: size of subgroups that have a run each; 0: threads have them
-  bool wide_, pairs_;
+  By by_ = By::threads;
+  std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: of subgroups and vectors
+  bool wide_;
 };
 
 }  // namespace

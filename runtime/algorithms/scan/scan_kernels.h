@@ -1,4 +1,4 @@
-// The kernels of scans, which add up runs and scan them, in three ways of going through memory. Internal to the
+// The kernels of scans, which add up runs and scan them, in four ways of going through memory. Internal to the
 // runtime.
 #pragma once
 #include <vector>
@@ -233,6 +233,103 @@ struct RowKernels {
 
   std::vector<Sums> sums = all_sums();
   std::vector<Scan> scans = all_scans();
+};
+
+/// Kernels for vector code of a processor: a workgroup is one subgroup, the lanes of a vector, and has a run, which it
+/// traverses in rows of one element per lane. Neighbouring lanes access neighbouring elements, in a reverse scan too:
+/// there the last lane takes the first element of a row.
+///
+///   lanes 4, row 0: elements 0 1 2 3, sums 0 01 012 0123, the last one is carried to row 1: elements 4 5 6 7
+///   reverse: element e is the one at n - 1 - e, so that row 0 reads n - 4 n - 3 n - 2 n - 1 and turns them around
+template <class T>
+struct VectorKernels {
+  static constexpr int kRowsAtOnce = 4;
+
+  /// A run, and how its rows are accessed.
+  struct Rows {
+    const int lanes;
+    const bool reverse;
+    const Int n, first, last, whole_end;  ///< up to whole_end, all elements of so many rows are there
+    const Int lane = subgroup_lane();
+
+    Rows(int of_lanes, bool backwards, const Int& all, const Int& run)
+        : lanes(of_lanes),
+          reverse(backwards),
+          n(all),
+          first(workgroup_id() * run),
+          last(first + min(run, n - first)),
+          whole_end(last - (last - first) % (lanes * kRowsAtOnce)) {}
+
+    Var<T> turned(const Var<T>& x) const { return reverse ? subgroup_shuffle(x, (lanes - 1) - lane) : x; }
+    /// Where the lane finds its element of the row that begins with element i.
+    Int at(const Int& i) const { return reverse ? (n - lanes) - i + lane : i + lane; }
+    Bool is_there(const Int& i) const { return i + (reverse ? (lanes - 1) - lane : lane) < last; }
+    Var<T> load(const Arr<const T>& in, const Int& i) const { return turned(Var<T>(in[at(i)])); }
+    /// Loads a row that may end early, with zeros beyond the end.
+    Var<T> load_last(const Arr<const T>& in, const Int& i) const {
+      Var<T> x = T(0);
+      If (is_there(i)) {
+        x = in[at(i)];
+      }
+      return turned(x);
+    }
+    void store(const Arr<T>& out, const Int& i, const Var<T>& x) const { out[at(i)] = turned(x); }
+    void store_last(const Arr<T>& out, const Int& i, const Var<T>& x) const {
+      const Var<T> placed = turned(x);
+      If (is_there(i)) {
+        out[at(i)] = placed;
+      }
+    }
+  };
+
+  static auto make_sums(int lanes, bool reverse) {
+    return kernel("sums of vectors",
+                  [=](Arr<const T> in, Arr<T> sums, Int n, Int run) {
+                    const Rows rows(lanes, reverse, n, run);
+                    Var<T> sum = T(0);
+                    for (auto i : range(rows.first, rows.whole_end, lanes * kRowsAtOnce))
+                      for (int k = 0; k < kRowsAtOnce; ++k) sum += in[rows.at(i + k * lanes)];
+                    for (auto i : range(rows.whole_end, rows.last, lanes)) sum += rows.load_last(in, i);
+                    sum = subgroup_add(sum);
+                    If (subgroup_elect()) {
+                      sums[workgroup_id()] = sum;
+                    }
+                  },
+                  {.block = unsigned(lanes)});
+  }
+  static auto make_scan(int lanes, bool reverse, bool inclusive, bool whole) {
+    return kernel("scan of vectors",
+                  [=](Arr<const T> in, Arr<const T> before, Arr<T> out, Int n, Int run) {
+                    const Rows rows(lanes, reverse, n, run);
+                    Var<T> carried = T(0);
+                    if (!whole) carried = before[workgroup_id()];
+                    const auto next = [&](const Var<T>& x) {
+                      const Var<T> sums = subgroup_inclusive_add(x);
+                      const Var<T> result = carried + (inclusive ? sums : subgroup_exclusive_add(x));
+                      carried += subgroup_broadcast(sums, lanes - 1);
+                      return result;
+                    };
+                    for (auto i : range(rows.first, rows.whole_end, lanes * kRowsAtOnce)) {
+                      std::vector<Var<T>> x;
+                      for (int k = 0; k < kRowsAtOnce; ++k) x.push_back(rows.load(in, i + k * lanes));
+                      for (int k = 0; k < kRowsAtOnce; ++k) rows.store(out, i + k * lanes, next(x[std::size_t(k)]));
+                    }
+                    for (auto i : range(rows.whole_end, rows.last, lanes))
+                      rows.store_last(out, i, next(rows.load_last(in, i)));
+                  },
+                  {.block = unsigned(lanes)});
+  }
+
+  explicit VectorKernels(int lanes) {
+    for (int k = 0; k < 2; ++k) sums.push_back(make_sums(lanes, k));
+    for (int k = 0; k < 8; ++k) scans.push_back(make_scan(lanes, k & 4, k & 2, k & 1));
+  }
+  const auto& scan(bool reverse, bool inclusive, bool whole) const {
+    return scans[std::size_t(4 * reverse + 2 * inclusive + whole)];
+  }
+
+  std::vector<decltype(make_sums(1, false))> sums;
+  std::vector<decltype(make_scan(1, false, false, false))> scans;
 };
 
 }  // namespace weft::detail

@@ -2,6 +2,8 @@
 // counts are scanned digit by digit, and each column moves its keys, in their order, to where its share of each digit
 // begins. No column waits for another within a launch.
 //
+// On the device "cpu" a column is one thread's, in scalar code: sort_scalar.cpp.
+//
 // With coarse grain a column is the run of one thread, whose 256 counters stay in its core's cache; if one workgroup
 // has all of these threads, it makes all passes: sort_small.cpp. With fine grain a column is the tiles of a workgroup:
 // sort_tiles.cpp; keys for which one tile has room are sorted by one workgroup: sort_lone_tile.cpp.
@@ -123,13 +125,14 @@ void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& va
   const std::int64_t n = keys.size();
   const int passes = digit_passes(end - begin);
   if (n < 2 || passes == 0) return;
-  const bool coarse = sorts_coarse(call);
-  if (coarse && n <= kSmallSort) return sort_small(call, keys, values, pairs, order, begin, end);
+  if (sorts_alone(call, n)) return sort_alone(call, keys, values, pairs, order, begin, end);
+  const bool scalar = call.on_processor(), coarse = sorts_coarse(call);
+  if (coarse && !scalar && n <= kSmallSort) return sort_small(call, keys, values, pairs, order, begin, end);
   const int widest = int(pairs ? std::max(sizeof(B), sizeof(V)) : sizeof(B));
   const TileShape lone = lone_tile_of(call, widest, n);
   if (lone.rounds > 0) return sort_lone_tile(call, lone, keys, values, pairs, order, begin, end);
   const FineShape shape = coarse ? FineShape() : fine_shape(call.device(), widest, n);
-  const std::int64_t columns = coarse ? coarse_columns(n) : shape.columns;
+  const std::int64_t columns = scalar ? ceil_div(n, kScalarColumn) : coarse ? coarse_columns(n) : shape.columns;
   const Array<B> other_keys = call.take<B>(n);
   const Array<V> other_values = pairs ? call.take<V>(n) : values;
   const Array<unsigned> all_counts = call.take<unsigned>(kDigits * columns);
@@ -139,7 +142,12 @@ void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& va
   for (int k = 0; k < passes; ++k) {
     pass.bits = digit_width(end - pass.shift, passes - k);
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
-    if (coarse) {
+    if (scalar) {
+      count_scalar(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
+      scan_runs(call, counts, counts, {});
+      call.back_to(mark);
+      move_scalar(call, pass, pairs, counts, columns);
+    } else if (coarse) {
       count_coarse(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
       scan_runs(call, counts, counts, {});
       call.back_to(mark);

@@ -95,6 +95,25 @@ template <class B, class V>
 void sort_lone_tile(const AlgorithmCall& call, const TileShape& shape, const Array<B>& keys, const Array<V>& values,
                     bool pairs, KeyOrder order, int begin, int end);
 
+// Processors: sort_scalar.cpp.
+
+/// Keys of a column, so many that the counters of 256 digits are a small part of them.
+inline constexpr std::int64_t kScalarColumn = 1 << 14;
+/// Whether one thread sorts all of so many keys.
+bool sorts_alone(const AlgorithmCall& call, std::int64_t n);
+/// sort_elements() by one launch of one thread.
+template <class B, class V>
+void sort_alone(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                int begin, int end);
+/// Counts digits: counts[digit * columns + column].
+template <class B>
+void count_scalar(const AlgorithmCall& call, const Array<B>& keys, KeyOrder order, int shift, int bits,
+                  const Array<unsigned>& counts, std::int64_t columns);
+/// Moves the keys, and any values, to the places that the scanned counts give.
+template <class B, class V>
+void move_scalar(const AlgorithmCall& call, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
+                 std::int64_t columns);
+
 // Few keys, coarse grain: sort_small.cpp.
 
 inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< the most keys

@@ -53,14 +53,10 @@ struct Tile : TileShape {
   }
 };
 
-/// The kernel for a shape of tiles: one for each that a device of this process has.
+/// The kernel for a shape of tiles.
 template <class K, class Make>
 const K& for_tile(const Tile& tile, int variant, const Make& make) {
-  static std::mutex mutex;
-  static std::map<std::pair<Tile, int>, K> kernels;
-  std::lock_guard lock(mutex);
-  const auto known = kernels.find({tile, variant});
-  return known != kernels.end() ? known->second : kernels.emplace(std::pair(tile, variant), make()).first->second;
+  return made_once<K>(std::pair(tile, variant), make);
 }
 
 /// The lanes of the subgroup that have the same digit as this one.

@@ -59,9 +59,9 @@ RayFound next_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& d
   Float limit = max_t;
   walk_ray(mesh, ray, limit, Bool(false), [&](const Corners& triangle) {
     const RayTriangle<Float> r = intersect_ray_triangle(ray, triangle.a, triangle.b, triangle.c, max_t);
-    const Bool behind = (r.t > after_t) | ((r.t == after_t) & (triangle.face > after_face));
+    const Bool beyond = (r.t > after_t) | ((r.t == after_t) & (triangle.face > after_face));
     const Bool before = (!best.hit) | (r.t < best.t) | ((r.t == best.t) & (triangle.face < best.face));
-    If (r.hit & behind & before) {
+    If (r.hit & beyond & before) {
       best.hit = true;
       best.t = r.t, best.u = r.u, best.v = r.v, best.sign = r.sign;
       best.face = triangle.face;

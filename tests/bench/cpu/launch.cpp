@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kInline = 1e-6, kOnSleepers = 15e-6, kCached = 0.5e-3;
 
-/// Kernels of little more than 100 and 1000 operations.
-constexpr KernelSize kHundred{2, 2}, kThousand{15, 4};
+/// Kernels of 100 and 1000 operations, or one or two more.
+constexpr KernelSize kHundred{2, 2, 4}, kThousand{15, 4, 11};
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }

@@ -11,18 +11,18 @@
 #include "../../../runtime/algorithms/scan/scan_runs.h"
 #include "../../../runtime/core/state.h"
 #include "../full_sizes.h"
+#include "../grains.h"
 #include "../subgroup_sizes.h"
 
 using namespace weft;
 using weft::test::error_of;
 using weft::test::expect_contains;
+using weft::test::grains_of;
 using weft::test::on_all_sizes;
 
 namespace {
 
 DEVICE_TEST(AlgorithmsScan);
-
-constexpr Grain kGrains[] = {Grain::coarse, Grain::fine};
 
 std::vector<std::int64_t> sizes() {
   std::vector<std::int64_t> n = {0, 1, 15, 16, 17, 255, 256, 257, 4095, 4097, 65537, 1 << 20};
@@ -51,7 +51,7 @@ std::vector<T> exclusive(const std::vector<T>& x) {
 template <class T>
 void check_integers(const Device& device) {
   for (const std::int64_t n : sizes())
-    for (const Grain grain : kGrains) {
+    for (const Grain grain : grains_of(device)) {
       SCOPED_TRACE(n);
       const std::vector<T> x = numbers<T>(n, 1);
       std::vector<T> expected = exclusive(x);
@@ -81,7 +81,7 @@ TEST_P(AlgorithmsScan, integers_are_scanned_exactly) {
 template <class T>
 void check_reals(const Device& device) {
   for (const std::int64_t n : {1, 17, 300, 20000})
-    for (const Grain grain : kGrains) {
+    for (const Grain grain : grains_of(device)) {
       const std::vector<T> x = numbers<T>(n, 2);
       const Array<T> in(device, x), out = empty<T>(device, n), in_place = in.clone(), before = in.clone();
       exclusive_scan(in, out, {.grain = grain});
@@ -108,7 +108,7 @@ TEST_P(AlgorithmsScan, views_at_any_element_are_scanned) {
   const std::vector<unsigned> x = numbers<unsigned>(20001, 3);
   const Array<unsigned> all(device(), x), out = zeros<unsigned>(device(), 20003);
   const std::vector<unsigned> part(x.begin() + 1, x.end());
-  for (const Grain grain : kGrains) {
+  for (const Grain grain : grains_of(device())) {
     out.slice(3).wait();
     exclusive_scan(all.slice(1), out.slice(3), {.grain = grain});
     EXPECT_TRUE(out.slice(3).to_vector() == exclusive(part));
@@ -121,7 +121,7 @@ TEST_P(AlgorithmsScan, views_at_any_element_are_scanned) {
 TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned_both_ways) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     for (const std::int64_t n : {1, 3, 64, 1023, 5000, 40001})
-      for (const Grain grain : kGrains)
+      for (const Grain grain : grains_of(device))
         for (const bool inclusive : {false, true}) {
           SCOPED_TRACE(n);
           std::vector<unsigned> x = numbers<unsigned>(n, 5), expected = exclusive(x);
@@ -146,7 +146,7 @@ TEST_P(AlgorithmsScan, an_infinite_element_counts_for_sums_behind_it_alone) {
   std::vector<float> x(n, 1);
   x[at] = std::numeric_limits<float>::infinity();
   const Array<float> in(device(), x), out = empty<float>(device(), n);
-  for (const Grain grain : kGrains) {
+  for (const Grain grain : grains_of(device())) {
     exclusive_scan(in, out, {.grain = grain});
     const std::vector<float> sums = out.to_vector();
     for (std::int64_t i = 0; i < n; ++i)
@@ -158,7 +158,7 @@ TEST_P(AlgorithmsScan, given_scratch_nothing_is_allocated) {
   const std::int64_t n = 20000;
   const std::vector<unsigned> x = numbers<unsigned>(n, 4);
   const Array<unsigned> in(device(), x), sum = zeros<unsigned>(device(), 1);
-  for (const Grain grain : kGrains) {
+  for (const Grain grain : grains_of(device())) {
     const auto scratch =
         empty<std::uint8_t>(device(), std::max(scan_scratch_bytes<unsigned>(n), reduce_scratch_bytes<unsigned>(n)));
     Array<unsigned> out = empty<unsigned>(device(), n);
@@ -178,7 +178,7 @@ TEST_P(AlgorithmsScan, given_scratch_nothing_is_allocated) {
 template <class T>
 void check_reductions_with_scratch(const Device& device) {
   for (const std::int64_t n : {1, 33, 20000})
-    for (const Grain grain : kGrains) {
+    for (const Grain grain : grains_of(device)) {
       SCOPED_TRACE(n);
       std::vector<T> x = numbers<T>(n, 11), y = numbers<T>(n, 12);
       const Array<T> a(device, x), b(device, y), least = zeros<T>(device, 1), most = zeros<T>(device, 1),

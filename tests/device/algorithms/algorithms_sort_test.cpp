@@ -11,11 +11,13 @@
 #include "../../../runtime/core/state.h"
 #include "../../../runtime/graph.h"
 #include "../full_sizes.h"
+#include "../grains.h"
 #include "../subgroup_sizes.h"
 
 using namespace weft;
 using weft::test::error_of;
 using weft::test::expect_contains;
+using weft::test::grains_of;
 using weft::test::on_all_sizes;
 
 namespace {
@@ -124,7 +126,7 @@ void check_type(const Device& device, const std::vector<std::int64_t>& sizes) {
       SCOPED_TRACE(n);
       SCOPED_TRACE(int(pattern));
       const std::vector<K> keys = make_keys<K>(n, pattern);
-      for (const Grain grain : {Grain::coarse, Grain::fine}) {
+      for (const Grain grain : grains_of(device)) {
         check_pairs<std::uint32_t>(device, keys, grain);
         if (n < 300 || pattern == Pattern::random) check_keys(device, keys, grain);
       }
@@ -164,7 +166,7 @@ TEST_P(AlgorithmsSort, a_million_keys_and_more_are_sorted) {
 TEST_P(AlgorithmsSort, a_million_keys_of_other_types_are_sorted_with_both_grains) {
   if (!test::full_sizes()) GTEST_SKIP() << "takes half a minute on two cores: WEFT_FULL_TESTS=1 runs it";
   for (const Pattern pattern : kPatterns)
-    for (const Grain grain : {Grain::coarse, Grain::fine}) {
+    for (const Grain grain : grains_of(device())) {
       SCOPED_TRACE(int(pattern));
       check_keys(device(), make_keys<std::uint64_t>(1'000'000, pattern), grain);
       check_pairs<std::uint32_t>(device(), make_keys<std::uint32_t>(1'000'000, pattern), grain);
@@ -299,7 +301,7 @@ TEST_P(AlgorithmsSort, columns_are_as_few_tiles_as_may_be) {
 }
 
 TEST_P(AlgorithmsSort, values_of_eight_bytes_go_along) {
-  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+  for (const Grain grain : grains_of(device())) {
     check_pairs<std::uint64_t>(device(), make_keys<std::uint32_t>(3000, Pattern::few), grain);
     check_pairs<double>(device(), make_keys<double>(3000, Pattern::few), grain);
   }
@@ -324,7 +326,7 @@ TEST_P(AlgorithmsSort, nans_come_last_in_their_order) {
                                 0,
                                 -0.0f,
                                 nan(0x7fffffff)};
-  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+  for (const Grain grain : grains_of(device())) {
     const Array<float> keys(device(), x);
     radix_sort(keys, {.grain = grain});
     const std::vector<std::uint32_t> order = {3, 4, 6, 7, 1, 5, 0, 2, 8};
@@ -336,19 +338,19 @@ TEST_P(AlgorithmsSort, some_bits_alone_are_looked_at) {
   // One workgroup sorts the few keys, if its tile is large enough; several sort the many.
   const auto few = make_keys<std::uint32_t>(3000, Pattern::random),
              many = make_keys<std::uint32_t>(20'000, Pattern::random);
-  for (const auto& [x, grain] :
-       {std::pair(&few, Grain::coarse), {&few, Grain::fine}, {&many, Grain::coarse}, {&many, Grain::fine}})
-    for (const auto& [begin, end] : {std::pair(4, 16), {0, 1}, {31, 32}, {5, 5}, {8, 29}, {3, 0}}) {
-      const int last = end ? end : 32, width = last - begin;
-      const auto digits = [b = begin, width](std::uint32_t k) {
-        return std::uint64_t(k >> b % 32) & ((1ull << width) - 1);
-      };
-      const Array<std::uint32_t> keys(device(), *x), values(device(), *x);
-      radix_sort_pairs(keys, values, {.grain = grain, .begin_bit = begin, .end_bit = end});
-      const auto order = stable_order(*x, [&](std::uint32_t a, std::uint32_t b) { return digits(a) < digits(b); });
-      EXPECT_TRUE(keys.to_vector() == in_order(*x, order)) << begin << " to " << end;
-      EXPECT_TRUE(values.to_vector() == in_order(*x, order)) << begin << " to " << end;
-    }
+  for (const Grain grain : grains_of(device()))
+    for (const auto* x : {&few, &many})
+      for (const auto& [begin, end] : {std::pair(4, 16), {0, 1}, {31, 32}, {5, 5}, {8, 29}, {3, 0}}) {
+        const int last = end ? end : 32, width = last - begin;
+        const auto digits = [b = begin, width](std::uint32_t k) {
+          return std::uint64_t(k >> b % 32) & ((1ull << width) - 1);
+        };
+        const Array<std::uint32_t> keys(device(), *x), values(device(), *x);
+        radix_sort_pairs(keys, values, {.grain = grain, .begin_bit = begin, .end_bit = end});
+        const auto order = stable_order(*x, [&](std::uint32_t a, std::uint32_t b) { return digits(a) < digits(b); });
+        EXPECT_TRUE(keys.to_vector() == in_order(*x, order)) << begin << " to " << end;
+        EXPECT_TRUE(values.to_vector() == in_order(*x, order)) << begin << " to " << end;
+      }
   // The highest bit of a signed number takes part as it does in the order: inverted.
   const Array<int> keys(device(), {1, -1, 2, -2});
   radix_sort(keys, {.begin_bit = 31});
@@ -360,7 +362,7 @@ TEST_P(AlgorithmsSort, given_scratch_nothing_is_allocated) {
   const std::vector<std::uint32_t> x = make_keys<std::uint32_t>(n, Pattern::random);
   const Array<std::uint32_t> keys(device(), x), values(device(), x);
   const Array<int> offsets(device(), {0, 1000, 5000});
-  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+  for (const Grain grain : grains_of(device())) {
     const auto scratch = empty<std::uint8_t>(device(), radix_sort_scratch_bytes<std::uint32_t, std::uint32_t>(n));
     const auto of_segments =
         empty<std::uint8_t>(device(), segmented_sort_scratch_bytes<std::uint32_t, std::uint32_t>(n, 3));
@@ -448,7 +450,7 @@ void check_segments(const Device& device, std::int64_t n, const std::vector<int>
 }
 
 TEST_P(AlgorithmsSort, segments_are_sorted_each_by_itself) {
-  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+  for (const Grain grain : grains_of(device())) {
     const std::vector<int> empty_ones_among_them = {0, 0, 7, 7, 7, 300, 301, 900, 1000};
     check_segments<std::uint32_t, std::uint32_t>(device(), 1000, empty_ones_among_them, grain);
     check_segments<float, double>(device(), 1000, empty_ones_among_them, grain);
@@ -472,7 +474,7 @@ TEST_P(AlgorithmsSort, many_segments_are_sorted) {
   for (int& x : offsets) x = int(random() % unsigned(n * 3 / 4));
   std::ranges::sort(offsets);
   offsets.push_back(n);
-  for (const Grain grain : {Grain::coarse, Grain::fine}) {
+  for (const Grain grain : grains_of(device())) {
     check_segments<std::uint32_t, std::uint32_t>(device(), n, offsets, grain);
     check_segments<float, int>(device(), n, offsets, grain);
     check_segments<std::uint64_t, double>(device(), n, offsets, grain);

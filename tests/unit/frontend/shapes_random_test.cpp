@@ -29,6 +29,7 @@ class LaneProgram {
     m_.params = {array("table", kTable), array("own", kOwn)};
     groups_ = pick(3) == 0;
     m_.block = lanes * (groups_ ? 1u + std::uint32_t(pick(3)) : 4u);
+    if (groups_ && pick(4) == 0) m_.block = 1;
     m_.tid_rank = 1 + std::uint32_t(pick(4));
     m_.wide = pick(4) == 0;
     m_.tid_offset = kTid;
@@ -288,7 +289,7 @@ class LaneProgram {
     const auto subgroup = [&](Op op, Type type, std::initializer_list<Id> args, std::uint64_t imm = 0) {
       keep(b_.subgroup(op, type, {args.begin(), args.size()}, imm));
     };
-    switch (pick(7)) {
+    switch (m_.block == 1 ? 6 : pick(7)) {  // a workgroup of one thread is no subgroup
       case 0: return subgroup(Op::subgroup_reduce, Type::i32, {value}, std::uint64_t(Op::add));
       case 1: return subgroup(Op::subgroup_inclusive, Type::i32, {value}, std::uint64_t(Op::add));
       case 2: return subgroup(Op::subgroup_exclusive, Type::i32, {value}, std::uint64_t(Op::add));

@@ -113,6 +113,19 @@ TEST(Shapes, of_sources) {
   EXPECT_SHAPE("uniform", k.own_array(true));
 }
 
+TEST(Shapes, of_a_workgroup_of_one_thread_are_uniform) {
+  Kernel k;
+  k.m.block = 1;
+  const Id numbers[] = {k.group(), k.local(), k.tid(), k.b.source(Op::subgroup_lane, Type::u32), k.varying()};
+  const Id read = k.load(k.array(0), k.varying());
+  for (const Id id : numbers) EXPECT_EQ(k.shape(id), "uniform") << print(k.m);
+  EXPECT_EQ(k.shape(read), "uniform");
+  Kernel without_groups;
+  without_groups.m.block = 1;
+  const Id thread = without_groups.tid();
+  EXPECT_EQ(without_groups.shape(thread), "affine 1, exact") << "any threads may share a vector";
+}
+
 // ---- Arithmetic
 
 TEST(Shapes, of_functions_are_as_uniform_as_their_operands) {

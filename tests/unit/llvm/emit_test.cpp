@@ -124,6 +124,23 @@ TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
   EXPECT_FALSE(has(code, "gather")) << code.text;
 }
 
+TEST(LlvmEmit, AWorkgroupOfOneThreadIsScalar) {
+  const llvm::Code code = code_of(kernel("counters",
+                                         [](Arr<const unsigned> x, Arr<unsigned> y) {
+                                           auto counters = shared<unsigned>(16);
+                                           Int g = workgroup_id();
+                                           for (auto i : range(g * 100, (g + 1) * 100)) {
+                                             counters[x[i] & 15u] += 1u;
+                                           }
+                                           y[g] = counters[x[g]];
+                                         },
+                                         {.block = 1}));
+  EXPECT_TRUE(has(code, "load i32, ptr")) << code.text;
+  EXPECT_TRUE(has(code, "store i32")) << code.text;
+  for (const char* vectors : {"load <", "store <", "gather", "scatter", "masked"})
+    EXPECT_FALSE(has(code, vectors)) << code.text;
+}
+
 // LLVM takes time by the square of the accesses in one block.
 TEST(LlvmEmit, LongBlocksAreParted) {
   const auto code_for = [](int accesses) {
