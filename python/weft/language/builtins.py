@@ -463,7 +463,10 @@ def searched(name):
             library.no_form(name, values)
         dtypes = (array.dtype.native, *(v.type.native for v in given))
         dtype, ids = _weft.call(name, dtypes, (array.ref, *(v.ids for v in given)))
-        return Value(dtype.python, tuple(ids), nonneg=True)
+        # The last place where all elements are less, so that the result is always an index.
+        end = given[1].ids if len(given) == 3 else (array.ref.shape(0),)
+        last = _weft.binary(operators.OPS["sub"], end, (_weft.constant(_weft.INT32, 1),))
+        return Value(dtype.python, _weft.binary(operators.OPS["min"], tuple(ids), last))
 
     return handler
 

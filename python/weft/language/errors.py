@@ -30,6 +30,12 @@ class CodegenValueError(ValueError):
     """A value that cannot be used where it stands."""
 
 
+KERNEL_RETURNS = (
+    "Warp kernels cannot return values. Write results to output arguments, "
+    "and omit the return annotation or use `-> None`."
+)
+"""The message for a kernel that returns something, or says that it does."""
+
 CODEGEN_ERRORS = (
     CodegenError,
     CodegenTypeError,

@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import annotations
 from . import expressions, loops, operators, places
 from .emitter import adapted_to, conditional, is_variable
-from .errors import CodegenTypeError, CodegenValueError
+from .errors import KERNEL_RETURNS, CodegenTypeError, CodegenValueError
 from .names import contains, ends
 from .values import ArrayValue, Static, name_of_type
 
@@ -164,7 +164,7 @@ def return_statement(e, node):
     """The end of a thread's run of the kernel, or the result of a function."""
     if not e.is_function:
         if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            e.error(node, "Error, kernels can't have return values")
+            e.error(node, KERNEL_RETURNS, CodegenTypeError)
         if e.depth or e.loops:
             _weft.return_()
         return

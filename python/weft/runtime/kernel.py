@@ -7,7 +7,7 @@ import typing
 
 from .. import _weft, config
 from ..language.emitter import Emission, Environment
-from ..language.errors import CodegenError
+from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
 from ..language.source import source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
@@ -46,6 +46,8 @@ class Kernel(_weft.KernelHandle):
     def read_parameters(self):
         """Reads the signature; strings among the annotations are evaluated now."""
         resolved = annotations.resolve_annotations(self.func)
+        if resolved.get("return") is not None:
+            raise CodegenTypeError(KERNEL_RETURNS)
         found = []
         for k, (name, parameter) in enumerate(inspect.signature(self.func).parameters.items()):
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -1,6 +1,7 @@
 """Modules: the kernels and functions of one Python module, with the options that they share."""
 
 import sys
+import warnings
 
 from ..language.errors import CodegenError
 
@@ -33,13 +34,16 @@ class Module:
         self.options = dict(OPTIONS)
 
     def load(self, device=None, block_dim=None):
-        """Traces the kernels whose types are fixed, so that their errors show now. Returns self.
+        """Traces the kernels whose types are fixed. Returns self.
 
-        Errors: those of the kernels.
+        A kernel that cannot be traced is a warning here, and an error when it is launched: the others are not its fault.
         """
         for kernel in list(self.kernels.values()):
-            if not kernel.is_generic:
-                kernel.native_kernel().ir_hash()
+            try:
+                if not kernel.is_generic:
+                    kernel.native_kernel().ir_hash()
+            except Exception as error:
+                warnings.warn(f"kernel {kernel.key}: {error}", RuntimeWarning, stacklevel=3)
         return self
 
     def unload(self):
