@@ -6,7 +6,6 @@ C++. A function that returns an array is traced in the place of its call, becaus
 
 import ast
 import inspect
-import threading
 import typing
 
 from .. import _weft
@@ -15,7 +14,7 @@ from ..types.annotations import type_name
 from .emitter import Emission, Environment, adapted_to
 from .errors import CodegenError
 from .source import source_of
-from .statics import of_python
+from .statics import apart, of_python
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
 
 
@@ -186,28 +185,15 @@ class Code:
         return None if self.result is None else from_ids(self.result, ids)
 
     def rehearsed(self):
-        """The result of the function, from a trace of its own with parameters of the same types.
-
-        A thread traces one kernel at a time, so another thread does it.
-        """
-        held, errors = [], []
+        """The result of the function, from a trace of its own with parameters of the same types."""
+        held = []
 
         def body(args):
             parts = iter(args)
             held[:] = [self.trace([rebuild_argument(kind, parts) for kind in self.kinds])]
 
-        def run():
-            try:
-                params = [p for kind in self.kinds for p in native_parameters(kind)]
-                _weft.Kernel(self.overload.name, self.source.file, self.source.line, params, body).ir_hash()
-            except Exception as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join()
-        if errors:
-            raise errors[0]
+        params = [p for kind in self.kinds for p in native_parameters(kind)]
+        apart(_weft.Kernel(self.overload.name, self.source.file, self.source.line, params, body).ir_hash)
         return held[0]
 
 

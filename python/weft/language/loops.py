@@ -36,8 +36,11 @@ def for_loop(e, node):
         query_loop(e, node, items)
         return
     if isinstance(items, Static) and isinstance(items.object, range):
-        known = items.object
-        range_loop(e, node, [literal(known.start), literal(known.stop), literal(known.step)])
+        if contains(node.body, (ast.Break, ast.Continue), enter_loops=False):
+            known = items.object
+            range_loop(e, node, [literal(known.start), literal(known.stop), literal(known.step)])
+        else:
+            unrolled(e, node, items.object, scalars.int32)
         return
     if isinstance(items, Static) and hasattr(items.object, "__iter__"):
         from .statics import of_python

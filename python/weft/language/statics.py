@@ -2,6 +2,7 @@
 
 import ast
 import enum
+import threading
 
 import numpy as np
 
@@ -93,6 +94,24 @@ def evaluate_static(emission, node):
     code = compile(ast.Expression(expression), emission.source.file, "eval")
     value = eval(code, scope)
     return of_static(value)
+
+
+def apart(function):
+    """The result of a function that another thread runs, as a thread traces one kernel at a time."""
+    held, errors = [], []
+
+    def run():
+        try:
+            held.append(function())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return held[0]
 
 
 class Unknown:

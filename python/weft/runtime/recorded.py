@@ -1,16 +1,17 @@
 """Recorded launches: ``wp.launch(..., record_cmd=True)`` gives a Launch, whose parameters can be changed."""
 
 from .. import _weft
+from ..types.annotations import ArrayType
 
 
 class Launch:
     """A launch that can be made again, with other arguments and dimensions."""
 
-    def __init__(self, kernel, dim, args, device=None, stream=None):
+    def __init__(self, kernel, device=None, dim=None, params=None, stream=None, **_):
         self.kernel = kernel
-        self.dim = dim
-        self.params = list(args)
         self.device = device
+        self.dim = dim
+        self.params = list(params) if params is not None else [default_of(kind) for _, kind in kernel.parameters]
         self.stream = stream
 
     def set_dim(self, dim):
@@ -49,4 +50,9 @@ class Launch:
             _weft.launch(self.kernel, self.dim, self.params)
 
 
-_weft.set_recorder(Launch)
+def default_of(kind):
+    """The argument for a parameter that was not set: zero, or no array."""
+    return None if isinstance(kind, ArrayType) else kind()
+
+
+_weft.set_recorder(lambda kernel, dim, args, device, stream: Launch(kernel, device, dim, args, stream))
