@@ -11,10 +11,10 @@ import inspect
 from .. import _weft
 from ..types import annotations
 from .builtin import Builtin
-from .emitter import Emission, Environment, Local, read
+from .emitter import Emission, Environment, read
 from .errors import CodegenError
 from .source import source_of
-from .values import ArrayValue, StructValue, Value, from_ids, ids_of
+from .values import ArrayValue, StructValue, Value, from_ids, ids_of, zero
 
 PREFIX = "adjoint of "
 
@@ -67,8 +67,7 @@ class GradientFunction:
             if isinstance(value, ArrayValue):
                 emission.names[PREFIX + name] = ArrayValue(value.ref.gradient(), value.dtype, name)
             elif isinstance(value, (Value, StructValue)):
-                native = value.type.native
-                emission.names[PREFIX + name] = Local(value.type, _weft.local(native, _weft.zeros_of(native)))
+                emission.names[PREFIX + name] = emission.make_local(zero(value.type))
         emission.run(arguments)
         ids = []
         for name, value in zip(self.names, values):

@@ -147,8 +147,18 @@ def unrolls(e, node, values):
     """Whether a loop of known bounds is unrolled: few iterations, which all run to their end."""
     most = e.options.get("max_unroll")
     most = DEFAULT_MAX_UNROLL if most is None else most
-    leaves = contains(node.body, (ast.Break, ast.Continue), enter_loops=False)
-    return len(values) <= most and not leaves and not contains(node.body, (ast.Return,))
+    if contains(node.body, (ast.Break, ast.Continue), enter_loops=False) or contains(node.body, (ast.Return,)):
+        return False
+    return len(values) <= most or counter_is_static(node)
+
+
+def counter_is_static(node):
+    """Whether a static expression of the body uses the counter, which it can only in an unrolled loop."""
+    for part in (p for statement in node.body for p in ast.walk(statement)):
+        if isinstance(part, ast.Call) and getattr(part.func, "attr", getattr(part.func, "id", None)) == "static":
+            if any(isinstance(n, ast.Name) and n.id == node.target.id for n in ast.walk(part)):
+                return True
+    return False
 
 
 def unrolled(e, node, values, scalar):

@@ -11,21 +11,23 @@ from .names import contains, ends
 from .values import ArrayValue, Static, name_of_type
 
 def block(e, statements):
-    """Emits statements in order. In a function the code after an if that returns becomes the other branch of that if."""
+    """Emits statements in order. In a function the code after an if that returns becomes the other branch of that if.
+
+    Returns whether what comes after the statements is never reached: a kernel has returned.
+    """
     for k, statement in enumerate(statements):
         e.at(statement)
         rest = statements[k + 1 :]
         if isinstance(statement, ast.If) and e.is_function and contains([statement], (ast.Return,)):
             if branch_that_returns(e, statement, rest):
-                return
+                return False
         elif isinstance(statement, (ast.For, ast.While)) and e.is_function and contains([statement], (ast.Return,)):
             emit(e, statement)
             guard_rest(e, rest)
-            return
-        else:
-            emit(e, statement)
-            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
-                return
+            return False
+        elif emit(e, statement) or isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+            return isinstance(statement, (ast.Return, ast.If))
+    return False
 
 
 def branch_that_returns(e, statement, rest):
@@ -63,11 +65,14 @@ def guard_rest(e, rest):
 
 
 def emit(e, node):
-    """Emits one statement. Errors: CodegenError for a construct that kernels do not have."""
+    """Emits one statement. Returns True if it is an if, decided while tracing, in which the kernel has returned.
+
+    Errors: CodegenError for a construct that kernels do not have.
+    """
     handler = STATEMENTS.get(type(node))
     if handler is None:
         e.error(node, f"Construct `ast.{type(node).__name__}` not supported in kernels.")
-    handler(e, node)
+    return handler(e, node) is True
 
 
 def expression_statement(e, node):
@@ -155,9 +160,9 @@ def if_statement(e, node):
     """An if of the kernel; one that is known while tracing emits the branch that is taken."""
     condition = expressions.condition(e, node.test)
     if condition.literal is not None:
-        block(e, node.body if condition.literal else node.orelse)
-        return
+        return block(e, node.body if condition.literal else node.orelse)
     branches(e, condition, node.body, node.orelse)
+    return False
 
 
 def return_statement(e, node):

@@ -80,8 +80,10 @@ def evaluate_static(emission, node):
             known, number = host_value(value)
             if known:
                 names[part.id] = number
+            elif isinstance(value, TupleValue):
+                names[part.id] = Unknown(len(value.items))
             elif isinstance(value, Value) and value.kind != "scalar":
-                names[part.id] = Unknown(value.type)
+                names[part.id] = Unknown(value.type._shape_[0])
     environment = emission.environment
     scope = dict(environment.function.__globals__)
     for part in ast.walk(expression):
@@ -115,13 +117,13 @@ def apart(function):
 
 
 class Unknown:
-    """A vector or matrix of the kernel in a static expression: its length is known, its components are not."""
+    """A vector, matrix or tuple of the kernel in a static expression: its length is known, its parts are not."""
 
-    def __init__(self, type):
-        self.type = type
+    def __init__(self, length):
+        self.length = length
 
     def __len__(self):
-        return self.type._shape_[0]
+        return self.length
 
 
 def of_static(value):

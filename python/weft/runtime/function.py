@@ -2,7 +2,7 @@
 
 import functools
 
-from ..language.functions import Overloads
+from ..language.functions import Overloads, written_annotations
 from ..types import annotations
 from .module import get_module
 
@@ -17,6 +17,17 @@ class Function(Overloads):
         if func is not None:
             self.add(func)
             functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+
+    def has(self, function):
+        """Whether there is an overload with the annotations of a function."""
+        return any(written_annotations(o.function) == written_annotations(function) for o in self.overloads)
+
+    def redefined(self, function):
+        """A function with the other overloads, and the new one in place of the one with its annotations."""
+        made = Function(function, key=self.key, module=self.module)
+        others = [o for o in self.overloads if written_annotations(o.function) != written_annotations(function)]
+        made.overloads = [*others, *made.overloads]
+        return made
 
     @property
     def func(self):
@@ -92,6 +103,9 @@ def func(f=None, *, name=None, module=None, **_):
         is_closure = "<locals>" in function.__qualname__
         if known is None or is_closure and not same_scope(known, function):
             known = Function(function, key=key, module=home)
+            home.functions[key] = known
+        elif known.has(function):
+            known = known.redefined(function)  # kernels that were given the one before keep it
             home.functions[key] = known
         else:
             known.add(function)

@@ -70,6 +70,8 @@ def value_type(annotation):
         return composites.scalar_of(annotation)
     if is_concrete(annotation):
         return annotation
+    if typing.get_origin(annotation) is tuple and Ellipsis in typing.get_args(annotation):
+        return Any
     if typing.get_origin(annotation) is tuple:
         return tuple(value_type(a) for a in typing.get_args(annotation))
     if isinstance(annotation, type) and annotation.__module__ != "builtins" and issubclass(annotation, int):

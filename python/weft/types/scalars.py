@@ -8,6 +8,11 @@ import operator
 from .. import _weft
 
 
+def cut_remainder(a, b):
+    """The remainder of integers, with the sign of the dividend."""
+    return a - b * (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+
+
 class Scalar:
     """A number of one fixed type.
 
@@ -100,8 +105,11 @@ class Scalar:
     def __rfloordiv__(self, other):
         return self._compute(operator.floordiv, other, True)
 
-    def __pow__(self, other):
-        return self._compute(operator.pow, other)
+    def __mod__(self, other):
+        return self._compute(math.fmod if isinstance(self, FloatScalar) else cut_remainder, other)
+
+    def __rmod__(self, other):
+        return self._compute(math.fmod if isinstance(self, FloatScalar) else cut_remainder, other, True)
 
     def __neg__(self):
         return type(self)(-self.value)
@@ -155,6 +163,12 @@ class FloatScalar(Scalar):
     @classmethod
     def clean(cls, value):
         return float(value)
+
+    def __pow__(self, other):
+        return self._compute(operator.pow, other)
+
+    def __rpow__(self, other):
+        return self._compute(operator.pow, other, True)
 
     def __round__(self, digits=None):
         return round(self.value, digits)

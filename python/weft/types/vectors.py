@@ -85,7 +85,7 @@ class Vector(composites.Composite):
     def __getattr__(self, name):
         k = "xyzw".find(name) if len(name) == 1 else -1
         if not 0 <= k < type(self)._length_:
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self.get(k)
 
     def __setattr__(self, name, value):

@@ -81,6 +81,7 @@ def private(weft):
 
 globals().update({k: v for k, v in vars(weft).items() if not k.startswith("__")})
 config = weft.config
+weft.Kernel.adj = property(lambda kernel: Front("adj", ModuleType("adj")))  # generated code, which weft has none of
 sys.modules["warp.config"] = weft.config
 _private = private(weft)
 _src = Front("warp._src", ModuleType("_src"))

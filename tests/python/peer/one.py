@@ -1,8 +1,8 @@
 """Runs the tests of one module and prints a line of JSON with their outcomes: see run.py."""
 
 import importlib
-import io
 import json
+import os
 import sys
 import unittest
 
@@ -41,19 +41,19 @@ class Outcomes(unittest.TestResult):
 
 
 def main(name):
-    out = sys.stdout
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # tests replace the standard output
     result = Outcomes()
     try:
         module = importlib.import_module(name)
         suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     except Exception as error:
-        print("outcomes: " + json.dumps({"(file)": f"{type(error).__name__}: {error}"}))
+        out.write("outcomes: " + json.dumps({"(file)": f"{type(error).__name__}: {error}"}) + "\n")
+        out.flush()
         return
     importlib.import_module("warp").Absent.loading = False
     suite.run(result)
-    if isinstance(sys.stdout, io.TextIOBase):
-        sys.stdout.flush()
-    print("outcomes: " + json.dumps(result.by_test), file=out)
+    out.write("outcomes: " + json.dumps(result.by_test) + "\n")
+    out.flush()
 
 
 if __name__ == "__main__":
