@@ -7,7 +7,7 @@ import warnings
 from . import _weft
 from .runtime import device
 from .runtime.creation import zeros
-from .types.scalars import int32
+from .types.scalars import float32, float64, int32
 
 
 class ScopedTimer:
@@ -82,6 +82,69 @@ def array_scan(in_array, out_array, inclusive=True):
         )
     if in_array.size:
         _weft.array_scan(in_array, out_array, inclusive)
+
+
+def one_number(out, like, values):
+    """The array of one element for a result: the given one, or a new one. Errors: RuntimeError for one that does not fit."""
+    if out is None:
+        return zeros(1, dtype=like, device=values.device)
+    if out.native_device != values.native_device:
+        raise RuntimeError("out storage device should match values array")
+    if out.dtype is not like:
+        raise RuntimeError(f"out array should have type {like.__name__}")
+    if tuple(out.shape) != (1,):
+        raise RuntimeError("out array should have shape (1,)")
+    return out
+
+
+def array_sum(values, out=None, value_count=None, axis=None):
+    """The sum of an array. Returns the number, or nothing if it is given an array of one element for it.
+
+    Errors: RuntimeError for types that have no sums, and for arrays that do not fit.
+    """
+    refuse_axis("array_sum", axis)
+    count = values.size if value_count is None else value_count
+    total = one_number(out, values.dtype, values)
+    refuse_type(values)
+    if count:
+        _weft.array_sum(values[:count], total)
+    else:
+        total.zero_()
+    return total.list()[0] if out is None else None
+
+
+def array_inner(a, b, out=None, count=None, axis=None):
+    """The sum of the products of two arrays. Returns the number, or nothing if it is given an array for it.
+
+    Errors: RuntimeError for types that have no products, and for arrays that do not fit.
+    """
+    refuse_axis("array_inner", axis)
+    if a.size != b.size:
+        raise RuntimeError(f"A and b array storage sizes do not match ({a.size} vs {b.size})")
+    if a.native_device != b.native_device:
+        raise RuntimeError(f"A and b array storage devices do not match ({a.device} vs {b.device})")
+    if a.element_dtype is not b.element_dtype:
+        raise RuntimeError(f"A and b array data types do not match ({a.dtype.__name__} vs {b.dtype.__name__})")
+    refuse_type(a)
+    total = one_number(out, a.dtype, a)
+    count = a.size if count is None else count
+    if count:
+        _weft.array_inner(a[:count], b[:count], total)
+    else:
+        total.zero_()
+    return total.list()[0] if out is None else None
+
+
+def refuse_axis(name, axis):
+    """Refuses sums along one dimension."""
+    if axis is not None:
+        raise RuntimeError(f"{name}() along an axis is not supported yet")
+
+
+def refuse_type(values):
+    """Refuses element types of which there are no sums. Errors: RuntimeError."""
+    if values.dtype not in (float32, float64):
+        raise RuntimeError(f"Unsupported data type: {values.dtype.__name__}")
 
 
 def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):

@@ -384,6 +384,32 @@ def sign(args):
     return Value(value.type, _weft.select(below, minus, one))
 
 
+def closest_point_edge_edge(args):
+    """The places of the closest points on two edges, and their distance, as one vector."""
+    items = library.call("closest_point_edge_edge", args.values, args.keywords).items
+    return Value(vectors.vector(3, scalars.float32), tuple(item.id for item in items))
+
+
+def intersect_tri_tri(args):
+    """1 if two triangles meet, else 0."""
+    return operators.converted(library.call("intersect_tri_tri", args.values, args.keywords), scalars.int32)
+
+
+def copysign(args):
+    """``copysign(x, y)``: the magnitude of x with the sign of y, of a zero too."""
+    args.expect("copysign", 2)
+    x, y = operators.of_one_type(args[0], args[1], "copysign")
+    if not isinstance(x, Value) or x.kind != "scalar" or not issubclass(x.scalar, scalars.FloatScalar):
+        library.no_form("copysign", args.values)
+    if not same_type(x.type, y.type):
+        library.no_form("copysign", args.values)
+    size = x.scalar.native.size
+    word = {2: _weft.INT16, 4: _weft.INT32, 8: _weft.INT64}[size]
+    negative = _weft.binary(operators.OPS["lt"], _weft.bitcast(word, y.ids), (_weft.constant(word, 0),))
+    magnitude = _weft.unary(operators.OPS["abs"], x.ids)
+    return Value(x.type, _weft.select(negative, _weft.unary(operators.OPS["neg"], magnitude), magnitude))
+
+
 def quat_from_matrix(args):
     """``quat_from_matrix(m)``: the rotation of a matrix, which of a matrix of four rows is its upper left part."""
     args.expect("quat_from_matrix", 1)
@@ -528,6 +554,9 @@ HANDLERS = {
     "copy": copied,
     "sign": sign,
     "quat_from_matrix": quat_from_matrix,
+    "closest_point_edge_edge": closest_point_edge_edge,
+    "intersect_tri_tri": intersect_tri_tri,
+    "copysign": copysign,
     "lower_bound": searched("lower_bound"),
     "upper_bound": searched("upper_bound"),
     "sample_cdf": sample_cdf,

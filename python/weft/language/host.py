@@ -87,7 +87,9 @@ def python_value(value, numbers):
     if not isinstance(value, Value):
         raise RuntimeError("the function gives something that has no value on the host")
     parts = [next(numbers) for _ in value.ids]
-    return parts[0] if value.kind == "scalar" else value.type._make(parts)
+    if value.kind != "scalar":
+        return value.type._make(parts)
+    return parts[0] if value.scalar in (scalars.int32, scalars.float32, scalars.bool) else value.type(parts[0])
 
 
 def not_compatible(name, args):

@@ -88,8 +88,10 @@ def run(name, values):
 
 
 def as_vectors(name, values):
-    """A function that the library has for vectors, on quaternions and transforms as vectors of their components."""
-    if not any(v.kind in ("quaternion", "transform") for v in values):
+    """A function that the library has for vectors, on matrices, quaternions and transforms as vectors of their
+    components.
+    """
+    if not any(v.kind in ("quaternion", "transform", "matrix") for v in values):
         return None
     dtypes = []
     for value in values:

@@ -122,6 +122,8 @@ def folded(name, a, b):
         else:
             number = FOLDS[name](x, y)
     except ZeroDivisionError:
+        if real and name == "div":
+            return literal(math.copysign(math.inf, x) * math.copysign(1.0, y) if x and x == x else math.nan)
         raise CodegenError(f"{x} {SIGNS[name]} {y} divides by zero") from None
     return literal(number)
 

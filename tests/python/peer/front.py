@@ -3,6 +3,7 @@
 A name that weft lacks is a stand-in, so that the other tests of its file run: whatever uses it fails, and says so.
 """
 
+import importlib.util
 import sys
 from types import ModuleType
 
@@ -102,7 +103,7 @@ class Sample:
 
 
 for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
-    _of = getattr(weft, _name, None)
+    _of = importlib.import_module(f"weft.{_name}") if importlib.util.find_spec(f"weft.{_name}") else None
     globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
 fem = place("fem", ModuleType("fem"), Sample=Sample)
 
