@@ -1,0 +1,154 @@
+"""Derivatives that a program gives, optimisers, and graphs."""
+
+import numpy as np
+import pytest
+
+import weft as wp
+import weft.optim
+
+
+@wp.func
+def safe_sqrt(x: float):
+    return wp.sqrt(x)
+
+
+@wp.func_grad(safe_sqrt)
+def adj_safe_sqrt(x: float, adj_ret: float):
+    if x > 0.0:
+        wp.adjoint[x] += 1.0 / (2.0 * wp.sqrt(x)) * adj_ret
+
+
+@wp.kernel
+def roots(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = safe_sqrt(x[i])
+
+
+def test_a_gradient_function(device):
+    x = wp.array([4.0, 0.0, 16.0], dtype=float, requires_grad=True)
+    y = wp.zeros(3, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(roots, dim=3, inputs=[x, y])
+    tape.backward(grads={y: wp.ones(3, dtype=float)})
+    assert np.allclose(x.grad.numpy(), [0.25, 0.0, 0.125])
+
+
+def test_a_gradient_function_has_the_parameters_of_its_function():
+    with pytest.raises(wp.WarpCodegenError, match="no overload of"):
+
+        @wp.func_grad(safe_sqrt)
+        def wrong(x: int, adj_ret: float):
+            wp.adjoint[x] += adj_ret
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD"])
+def test_optimisers_find_the_minimum(device, name):
+    @wp.kernel
+    def loss(x: wp.array(dtype=wp.vec2), l: wp.array(dtype=float)):
+        d = x[wp.tid()] - wp.vec2(1.0, -2.0)
+        wp.atomic_add(l, 0, wp.dot(d, d))
+
+    x = wp.zeros(3, dtype=wp.vec2, requires_grad=True)
+    l = wp.zeros(1, dtype=float, requires_grad=True)
+    optimiser = getattr(weft.optim, name)([x], lr=0.1)
+    for _ in range(200):
+        l.zero_()
+        tape = wp.Tape()
+        with tape:
+            wp.launch(loss, dim=3, inputs=[x, l])
+        tape.backward(l)
+        optimiser.step([x.grad])
+        tape.zero()
+    assert np.allclose(x.numpy(), [[1.0, -2.0]] * 3, atol=2e-2)
+
+
+def test_graphs_run_what_was_captured(device):
+    @wp.kernel
+    def twice(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = x[i] * 2.0
+
+    x = wp.ones(4, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.launch(twice, dim=4, inputs=[x])
+        wp.launch(twice, dim=4, inputs=[x])
+    assert x.numpy().tolist() == [1.0] * 4
+    for _ in range(3):
+        wp.capture_launch(capture.graph)
+    assert x.numpy().tolist() == [64.0] * 4
+    with pytest.raises(RuntimeError, match="not active"):
+        wp.capture_end()
+
+
+def test_recorded_launches_take_other_arguments(device):
+    @wp.kernel
+    def put(x: wp.array(dtype=float), s: float):
+        x[wp.tid()] = s
+
+    x = wp.zeros(3, dtype=float)
+    command = wp.launch(put, dim=3, inputs=[x, 1.0], record_cmd=True)
+    assert x.numpy().tolist() == [0.0] * 3
+    command.launch()
+    command.set_param_by_name("s", 5.0)
+    command.set_dim(2)
+    command.launch()
+    assert x.numpy().tolist() == [5.0, 5.0, 1.0]
+
+
+def test_lines_that_kernels_print(capsys, device):
+    @wp.kernel
+    def k(x: wp.array(dtype=float)):
+        print("x is", x[0], wp.vec2(1.0, 2.0))
+        wp.printf("%d of %d\n", 3, 4)
+        wp.expect_eq(x[0], 2.0)
+
+    wp.launch(k, dim=1, inputs=[wp.full(1, 2.5, dtype=float)])
+    wp.synchronize()
+    out = capsys.readouterr().out
+    assert "x is 2.5" in out and "3 of 4\n" in out and "Error, expected: 2.5 == 2" in out
+
+
+def test_a_return_under_a_condition_known_while_tracing(device):
+    @wp.kernel
+    def k(given: wp.array(dtype=float), out: wp.array(dtype=int)):
+        i = wp.tid()
+        if not given:
+            out[i] = -1
+            return
+        out[i] = 1
+
+    out = wp.zeros(2, dtype=int)
+    wp.launch(k, dim=2, inputs=[None, out])
+    assert out.numpy().tolist() == [-1, -1]
+    wp.launch(k, dim=2, inputs=[wp.zeros(2, dtype=float), out])
+    assert out.numpy().tolist() == [1, 1]
+
+
+def test_a_function_that_is_defined_again_leaves_the_one_before(device):
+    def make(first):
+        if first:
+
+            @wp.func
+            def value():
+                return 17
+
+        else:
+
+            @wp.func
+            def value():
+                return 42
+
+        @wp.kernel
+        def k(out: wp.array(dtype=int)):
+            out[0] = value()
+
+        return k
+
+    kernels = [make(True), make(False)]
+    out = wp.zeros(1, dtype=int)
+    got = []
+    for k in kernels:
+        wp.launch(k, dim=1, inputs=[out])
+        got.append(int(out.numpy()[0]))
+    assert got == [17, 42]

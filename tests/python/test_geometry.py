@@ -1,0 +1,103 @@
+"""Queries of meshes, hierarchies of boxes and hash grids from kernels, against plain Python."""
+
+import numpy as np
+
+import weft as wp
+
+SQUARE = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=np.float32)
+FACES = np.array([0, 1, 2, 0, 2, 3], dtype=np.int32)
+
+
+def square():
+    return wp.Mesh(wp.array(SQUARE, dtype=wp.vec3), wp.array(FACES, dtype=int))
+
+
+def test_rays_with_results_as_a_struct_and_as_variables(device):
+    @wp.kernel
+    def k(mesh: wp.uint64, x: wp.array(dtype=wp.vec3), out: wp.array2d(dtype=float)):
+        i = wp.tid()
+        down = wp.vec3(0.0, 0.0, -1.0)
+        q = wp.mesh_query_ray(mesh, x[i], down, 10.0)
+        if q.result:
+            out[i, 0] = q.t
+            p = wp.mesh_eval_position(mesh, q.face, q.u, q.v)
+            out[i, 1] = p[0]
+        t = float(0.0)
+        u = float(0.0)
+        v = float(0.0)
+        sign = float(0.0)
+        n = wp.vec3()
+        f = int(0)
+        if wp.mesh_query_ray(mesh, x[i], down, 10.0, t, u, v, sign, n, f):
+            out[i, 2] = t
+            out[i, 3] = n[2]
+
+    mesh = square()
+    x = wp.array([[0.25, 0.5, 2.0], [3.0, 0.0, 1.0], [0.75, 0.5, 4.0]], dtype=wp.vec3)
+    out = wp.zeros((3, 4), dtype=float)
+    wp.launch(k, dim=3, inputs=[mesh.id, x, out])
+    assert np.allclose(out.numpy(), [[2.0, 0.25, 2.0, 1.0], [0.0] * 4, [4.0, 0.75, 4.0, 1.0]], atol=1e-6)
+
+
+def test_closest_points(device):
+    @wp.kernel
+    def k(mesh: wp.uint64, x: wp.array(dtype=wp.vec3), out: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        face = int(0)
+        u = float(0.0)
+        v = float(0.0)
+        sign = float(0.0)
+        if wp.mesh_query_point(mesh, x[i], 100.0, sign, face, u, v):
+            out[i] = wp.mesh_eval_position(mesh, face, u, v)
+
+    mesh = square()
+    x = wp.array([[0.5, 0.5, 3.0], [2.0, 0.5, 0.0], [-1.0, -1.0, 1.0]], dtype=wp.vec3)
+    out = wp.zeros(3, dtype=wp.vec3)
+    wp.launch(k, dim=3, inputs=[mesh.id, x, out])
+    assert np.allclose(out.numpy(), [[0.5, 0.5, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 0.0]], atol=1e-6)
+
+
+def test_neighbours_in_a_grid_by_both_kinds_of_loop(device):
+    @wp.kernel
+    def k(grid: wp.uint64, x: wp.array(dtype=wp.vec3), radius: float, counts: wp.array2d(dtype=int)):
+        i = wp.tid()
+        p = x[i]
+        query = wp.hash_grid_query(grid, p, radius)
+        index = int(0)
+        n = int(0)
+        while wp.hash_grid_query_next(query, index):
+            if wp.length(x[index] - p) <= radius:
+                n += 1
+        m = int(0)
+        for j in wp.hash_grid_query(grid, p, radius):
+            if wp.length(x[j] - p) <= radius:
+                m += 1
+        counts[i, 0] = n
+        counts[i, 1] = m
+
+    points = np.random.default_rng(3).random((200, 3)).astype(np.float32)
+    x = wp.array(points, dtype=wp.vec3)
+    grid = wp.HashGrid(16, 16, 16)
+    grid.build(x, 0.2)
+    counts = wp.zeros((200, 2), dtype=int)
+    wp.launch(k, dim=200, inputs=[grid.id, x, 0.2, counts])
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    want = (distance <= 0.2).sum(1)
+    assert np.array_equal(counts.numpy()[:, 0], want) and np.array_equal(counts.numpy()[:, 1], want)
+
+
+def test_boxes_that_overlap(device):
+    @wp.kernel
+    def k(bvh: wp.uint64, lower: wp.vec3, upper: wp.vec3, found: wp.array(dtype=int)):
+        query = wp.bvh_query_aabb(bvh, lower, upper)
+        index = int(0)
+        while wp.bvh_query_next(query, index):
+            found[index] = 1
+
+    lows = np.random.default_rng(4).random((50, 3)).astype(np.float32)
+    highs = lows + 0.1
+    bvh = wp.Bvh(wp.array(lows, dtype=wp.vec3), wp.array(highs, dtype=wp.vec3))
+    found = wp.zeros(50, dtype=int)
+    wp.launch(k, dim=1, inputs=[bvh.id, wp.vec3(0.2, 0.2, 0.2), wp.vec3(0.6, 0.6, 0.6), found])
+    want = np.all((lows <= 0.6) & (highs >= 0.2), axis=1)
+    assert np.array_equal(found.numpy(), want.astype(int))
