@@ -75,10 +75,7 @@ class Emission:
         from . import statements
 
         body = self.source.body
-        self.uses = NameScan(arguments, body).uses
-        if not self.is_function:
-            self.private = private_arrays(arguments, body, self.uses)
-        self.structured = not self.is_function or is_structured(body)
+        self.uses, self.private, self.structured = self.facts_of(tuple(arguments), body)
         before = _weft.set_place(self.source.file, self.line)
         try:
             for name, value in arguments.items():
@@ -91,6 +88,17 @@ class Emission:
             raise place_error(error, self.name, self.source.file, self.line) from None
         finally:
             _weft.set_place(*before)
+
+    def facts_of(self, arguments, body):
+        """What the names of the function are used for, the arrays that are private to threads, and whether branches say
+        where the function returns.
+        """
+        facts = self.source.facts.get(arguments)
+        if facts is None:
+            uses = NameScan(arguments, body).uses
+            private = set() if self.is_function else private_arrays(arguments, body, uses)
+            facts = self.source.facts[arguments] = (uses, private, not self.is_function or is_structured(body))
+        return facts
 
     def finish(self):
         """The result of the function, from wherever it returned."""

@@ -12,15 +12,22 @@ LOOPS = (ast.For, ast.While)
 class NameUse:
     """Where a name is stored and read: pairs of a block (a path from the function's body) and a position."""
 
-    __slots__ = ("loads", "stores")
+    __slots__ = ("loads", "plain_", "stores")
 
     def __init__(self):
         self.stores = []
         self.loads = []
+        self.plain_ = None
 
     @property
     def is_plain(self):
-        """See above."""
+        """See above. Asked once the function was walked."""
+        if self.plain_ is None:
+            self.plain_ = self.find_plain()
+        return self.plain_
+
+    def find_plain(self):
+        """Decides is_plain."""
         path = self.stores[0][0]
         if any(p != path for p, _ in self.stores):
             return False

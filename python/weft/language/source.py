@@ -18,6 +18,7 @@ class Source:
     def __init__(self, node, file):
         self.node = node
         self.file = file
+        self.facts = {}  # what emission finds out about names, kept for the next trace
 
     @property
     def body(self):
