@@ -171,7 +171,8 @@ fi
 venv="$root/build/venv"
 python_wanted=(nanobind==3.1.0 numpy pytest)
 if [[ ! -e "$venv/.complete" || "$(cat "$venv/.complete")" != "${python_wanted[*]}" ]]; then
-  if python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check "${python_wanted[@]}"; then
+  if python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 1 --timeout 30 \
+    "${python_wanted[@]}"; then
     echo "${python_wanted[*]}" > "$venv/.complete"
   else
     rm -rf "$venv"
