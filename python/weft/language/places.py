@@ -14,14 +14,16 @@ from .emitter import Local, StructLocal, adapted_to, copy_struct, read
 from .errors import CodegenError, CodegenTypeError
 from .values import ArrayValue, Static, StructValue, Value, from_ids, ids_of, name_of_type, rebuild
 
-ATOMIC_SUMS = (
-    scalars.int32,
-    scalars.uint32,
-    scalars.int64,
-    scalars.uint64,
-    scalars.float32,
-    scalars.float64,
-)
+# Updates of elements that other threads may share are atomic, where there is such an operation.
+WORDS = (scalars.int32, scalars.uint32, scalars.int64, scalars.uint64)
+ATOMIC_UPDATES = {"add": "add", "sub": "sub", "bit_and": "and", "bit_or": "or", "bit_xor": "xor"}
+ATOMIC_TYPES = {
+    "add": (*WORDS, scalars.float32, scalars.float64),
+    "sub": (*WORDS, scalars.float32, scalars.float64),
+    "bit_and": WORDS,
+    "bit_or": WORDS,
+    "bit_xor": WORDS,
+}
 
 
 class Place:
@@ -205,13 +207,14 @@ class ElementPlace(Place):
 
     def update(self, e, name, value):
         given = adapted_to(value, self.type)
-        if name in ("add", "sub") and isinstance(given, Value) and same_type(given.type, self.type):
-            if given.scalar in ATOMIC_SUMS and not self.private:
-                self.address.atomic(name, given.ids)
-            else:
-                self.address.update(operators.OPS[name], given.ids)
-        else:
+        atomic = ATOMIC_UPDATES.get(name)
+        if atomic is None or not isinstance(given, Value) or not same_type(given.type, self.type):
             super().update(e, name, value)
+        elif given.scalar in ATOMIC_TYPES[name] and not self.private:
+            self.address.atomic(atomic, given.ids)
+        else:
+            operators.binary(name, given, given)  # refuses what has no such operator
+            self.address.update(operators.OPS[name], given.ids)
 
 
 def load(address, kind):

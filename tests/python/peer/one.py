@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import resource
 import sys
 import unittest
 
@@ -40,7 +41,11 @@ class Outcomes(unittest.TestResult):
             self.note(test, self._exc_info_to_string(error, test)[-2000:])
 
 
+MOST_MEMORY = 6 << 30
+
+
 def main(name):
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # tests replace the standard output
     result = Outcomes()
     try:
