@@ -136,6 +136,8 @@ class HashGrid(_weft.HashGrid):
         if points.native_device != self.device.native:
             raise RuntimeError("points must live on the same device as this HashGrid")
         points = points if points.ndim == 1 else points.flatten()
+        if groups is not None:
+            groups = (groups if groups.ndim == 1 else groups.flatten()).contiguous()
         super().build(points.contiguous(), float(radius), groups)
 
     def reserve(self, num_points, with_groups=False):
