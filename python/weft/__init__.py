@@ -24,6 +24,7 @@ from .language.queries import MeshQueryPoint as MeshQueryPoint
 from .language.queries import MeshQueryRay as MeshQueryRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
+from .runtime.arithmetic import add_operators as _add_operators
 from .runtime.array import array as array
 from .runtime.array import array1d as array1d
 from .runtime.array import array2d as array2d
@@ -158,6 +159,7 @@ def _show(line):
 
 
 _weft.set_print_sink(_show)
+_add_operators(array)
 
 from .math import norm_huber as norm_huber  # noqa: E402
 from .math import norm_l1 as norm_l1  # noqa: E402

@@ -133,3 +133,13 @@ def test_element_types_of_every_width(device):
         data = np.array([1, 2, 100], dtype=numpy_type)
         a = wp.array(data)
         assert a.dtype is wp.dtype_from_numpy(numpy_type) and np.array_equal(a.numpy(), data)
+
+
+def test_operators_work_element_by_element(device):
+    a = wp.array([[1, 2], [3, 4]], dtype=float)
+    assert (a + a).numpy().tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert (a * 2.0 - 1).numpy().tolist() == [[1.0, 3.0], [5.0, 7.0]]
+    assert (12.0 / a).numpy().tolist() == [[12.0, 6.0], [4.0, 3.0]]
+    assert (-a[1] % 3.0).numpy().tolist() == [0.0, -1.0]
+    with pytest.raises(RuntimeError, match="not broadcastable"):
+        a + wp.zeros(3, dtype=float)

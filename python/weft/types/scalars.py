@@ -62,7 +62,7 @@ class Scalar:
             return other.value
         if isinstance(other, (int, float)):
             return other
-        return None
+        return None  # Python then asks the other operand, as of an array
 
     def _compute(self, function, other, swapped=False):
         number = self._other(other)
