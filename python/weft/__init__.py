@@ -70,6 +70,7 @@ from .runtime.graph import capture_launch as capture_launch
 from .runtime.kernel import Kernel as Kernel
 from .runtime.kernel import kernel as kernel
 from .runtime.kernel import overload as overload
+from .runtime.mapping import map as map  # noqa: A004
 from .runtime.module import Module as Module
 from .runtime.module import force_load as force_load
 from .runtime.module import get_module as get_module

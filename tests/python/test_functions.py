@@ -192,3 +192,20 @@ def test_recursion_is_refused():
 
     with pytest.raises(Exception, match="down"):
         first(k)
+
+
+def test_map(device):
+    a = wp.array([[1.0, 2.0], [3.0, 4.0]], dtype=float)
+    assert wp.map(lambda x, y: x * y + 1.0, a, a).numpy().tolist() == [[2.0, 5.0], [10.0, 17.0]]
+    assert np.allclose(wp.map(wp.sqrt, a).numpy(), np.sqrt(a.numpy()))
+    assert wp.map(area, a).numpy().tolist() == [[1.0, 4.0], [9.0, 16.0]]
+
+    @wp.func
+    def parts(x: float, s: float):
+        return wp.vec2(x, s), x < s
+
+    vectors, flags = wp.map(parts, a, 2.5)
+    assert vectors.dtype is wp.vec2 and vectors.numpy()[1, 0].tolist() == [3.0, 2.5]
+    assert flags.numpy().tolist() == [[True, True], [False, False]]
+    with pytest.raises(ValueError, match="not broadcastable"):
+        wp.map(lambda x, y: x + y, a, wp.zeros(3, dtype=float))

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <optional>
 
 #include "../../../runtime/device.h"
@@ -75,9 +76,19 @@ const Device& current_device() {
   return *first;
 }
 
+namespace {
+/// The device of a name. Devices that Python has named once stay open: to look for one takes longer than a launch.
+const Device& named(const std::string& name) {
+  static auto& known = *new std::map<std::string, Device, std::less<>>;  // under the GIL
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  Device device(name);
+  return known.emplace(name, std::move(device)).first->second;
+}
+}  // namespace
+
 Device device_from(nb::handle object) {
   if (object.is_none()) return current_device();
-  if (nb::isinstance<nb::str>(object)) return Device(nb::cast<std::string>(object));
+  if (nb::isinstance<nb::str>(object)) return named(nb::cast<std::string>(object));
   return held_by<Device>(object, "this is no device");
 }
 
