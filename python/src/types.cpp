@@ -188,13 +188,28 @@ void add_types(nb::module_& m) {
           nb::for_setter(nb::arg("value").none()),
           "The package's class for values of the type; arrays show it as dtype.")
       .def("__repr__", [](const DType& t) { return "<weft type " + t.name + ">"; });
-  m.def("scalar_dtype", [](int c) { return scalar_type_of(code(c)).object(); });
-  m.def("vector_dtype", [](int c, int n) { return vector_type_of(code(c), n).object(); });
-  m.def("matrix_dtype", [](int c, int rows, int cols) { return matrix_type_of(code(c), rows, cols).object(); });
-  m.def("quaternion_dtype", [](int c) { return quaternion_type_of(code(c)).object(); });
-  m.def("transform_dtype", [](int c) { return transform_type_of(code(c)).object(); });
-  m.def("struct_dtype",
-        [](std::string name, nb::sequence fields) { return make_struct(std::move(name), fields).object(); });
+  m.def(
+      "scalar_dtype", [](int c) { return scalar_type_of(code(c)).object(); }, nb::arg("code"),
+      "The one type of a scalar. Errors: ValueError for sizes and scalars that it cannot have.");
+  m.def(
+      "vector_dtype", [](int c, int n) { return vector_type_of(code(c), n).object(); }, nb::arg("code"), nb::arg("n"),
+      "The one type of a vector. Errors: ValueError for sizes and scalars that it cannot have.");
+  m.def(
+      "matrix_dtype", [](int c, int rows, int cols) { return matrix_type_of(code(c), rows, cols).object(); },
+      nb::arg("code"), nb::arg("rows"), nb::arg("cols"),
+      "The one type of a matrix. Errors: ValueError for sizes and scalars that it cannot have.");
+  m.def(
+      "quaternion_dtype", [](int c) { return quaternion_type_of(code(c)).object(); }, nb::arg("code"),
+      "The one type of a quaternion: x, y, z, w. Errors: ValueError for sizes and scalars that it cannot have.");
+  m.def(
+      "transform_dtype", [](int c) { return transform_type_of(code(c)).object(); }, nb::arg("code"),
+      "The one type of a transform: a translation, then a rotation. Errors: ValueError for sizes and scalars that it "
+      "cannot have.");
+  m.def(
+      "struct_dtype",
+      [](std::string name, nb::sequence fields) { return make_struct(std::move(name), fields).object(); },
+      nb::arg("name"), nb::arg("fields"),
+      "A new type of structs, of pairs of a name and a type, or a name and (type, dimensions) for an array.");
   constexpr const char* names[ir::kTypeCount] = {nullptr,  "BOOL",   "INT8",   "INT16",   "INT32",   "INT64",  "UINT8",
                                                  "UINT16", "UINT32", "UINT64", "FLOAT16", "FLOAT32", "FLOAT64"};
   for (int k = 1; k < ir::kTypeCount; ++k) m.attr(names[k]) = k;

@@ -93,13 +93,18 @@ void add_control(nb::module_& m) {
   m.def("open_else", [] { builder().open_else(); });
   m.def("close_if", [] { builder().close_if(); });
   m.def("open_while", [] { builder().open_loop({}, here()); });
-  m.def("while_body", &while_body);
-  m.def("close_while", &close_while);
-  m.def("open_range", &open_range);
-  m.def("close_range", &close_range);
-  m.def("break_", [] { Break(here()); });
-  m.def("continue_", [] { Continue(here()); });
-  m.def("return_", [] { Return(here()); });
+  m.def("while_body", &while_body, nb::arg("condition"),
+        "Ends the condition of the loop that open_while() has begun, and opens its body.");
+  m.def("close_while", &close_while, "Closes a while loop.");
+  m.def("open_range", &open_range, nb::arg("lo"), nb::arg("hi"), nb::arg("step"),
+        "Opens a loop over lo, lo + step, ... before hi; gives the counter. Errors: Error for a step of 0.");
+  m.def("close_range", &close_range, "Closes the innermost range.");
+  m.def(
+      "break_", [] { Break(here()); }, "Leaves the innermost loop.");
+  m.def(
+      "continue_", [] { Continue(here()); }, "Goes on with the next round of the innermost loop.");
+  m.def(
+      "return_", [] { Return(here()); }, "Ends the thread. Errors: Error in a function.");
   m.def("in_dead_block", [] { return builder().in_dead_block(); });
 }
 

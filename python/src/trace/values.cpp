@@ -345,29 +345,38 @@ Type type_from_code(int code) {
 }
 
 void add_values(nb::module_& m) {
-  m.def("set_place", &set_place);
-  m.def("set_line", [](int line) { current_place.line = line; });
-  m.def("constant", &constant);
+  m.def("set_place", &set_place, nb::arg("file"), nb::arg("line"),
+        "Sets the place of the code that is traced next on this thread; gives the one before.");
+  m.def(
+      "set_line", [](int line) { current_place.line = line; }, nb::arg("line"), "Sets the line of that place.");
+  m.def("constant", &constant, nb::arg("code"), nb::arg("number"),
+        "A number as a value of a scalar type; integers wrap. Errors: TypeError for a real number as an integer.");
   m.def("zeros_of", &zeros_of, "Zeros for all scalars of a type, as ids.");
-  m.def("known", &known);
+  m.def("known", &known, nb::arg("id"), "The number of a value that the trace knows, else None.");
   m.def("code_of", [](Id id) {
     check_id(id);
     return int(type_of(id));
   });
-  m.def("convert", &convert);
-  m.def("bitcast", &bitcast);
-  m.def("unary", &unary);
-  m.def("binary", &binary);
-  m.def("ternary", &ternary);
-  m.def("select", &select);
-  m.def("all_equal", &all_equal);
+  m.def("convert", &convert, nb::arg("code"), nb::arg("ids"), "Converts by value; to BOOL: whether it is not 0.");
+  m.def("bitcast", &bitcast, nb::arg("code"), nb::arg("ids"),
+        "Takes the bits as a type of the same width. Errors: TypeError for another width.");
+  m.def("unary", &unary, nb::arg("op"), nb::arg("a"), "An operator of OPS, by component.");
+  m.def("binary", &binary, nb::arg("op"), nb::arg("a"), nb::arg("b"),
+        "An operator of OPS, by component; one number stands for all. Errors: TypeError for different types.");
+  m.def("ternary", &ternary, nb::arg("op"), nb::arg("a"), nb::arg("b"), nb::arg("c"),
+        "An operator of OPS with three operands, as binary().");
+  m.def("select", &select, nb::arg("condition"), nb::arg("a"), nb::arg("b"),
+        "a where the condition holds, else b; by component for as many conditions.");
+  m.def("all_equal", &all_equal, nb::arg("a"), nb::arg("b"), "Whether all components are equal.");
   m.def("logical_not", [](Id a) {
     check_id(a);
     expect_type(a, Type::b1, "the operand of not");
     return tracing::logical_not(a, here());
   });
-  m.def("matmul", &matmul);
-  m.def("pick", &pick);
+  m.def("matmul", &matmul, nb::arg("a"), nb::arg("b"), nb::arg("rows"), nb::arg("inner"), nb::arg("cols"),
+        "The product of matrices of rows x inner and inner x cols, row by row.");
+  m.def("pick", &pick, nb::arg("values"), nb::arg("n"), nb::arg("step"), nb::arg("index"),
+        "Part `index` of n parts of `step` numbers; out of range the nearest.");
   m.def("short_circuit_begin", [](Id left, bool or_else) {
     check_id(left);
     expect_type(left, Type::b1, "an operand of and, or");
@@ -382,8 +391,8 @@ void add_values(nb::module_& m) {
   m.def(
       "local", [](const DType& type, std::optional<Ids> first) { return nb::tuple(nb::cast(local(type, first))); },
       nb::arg("dtype"), nb::arg("ids").none());
-  m.def("get", &get);
-  m.def("set", &set);
+  m.def("get", &get, nb::arg("variables"), "The values of variables.");
+  m.def("set", &set, nb::arg("variables"), nb::arg("ids"), "Assigns to variables.");
   nb::dict operators;
   for (int k = 0; k < int(Op::count); ++k) operators[ir::info(Op(k)).name] = k;
   m.attr("OPS") = operators;
