@@ -214,3 +214,19 @@ def test_slices_and_shapes_of_arrays(device):
     wp.launch(k, dim=3, inputs=[wp.array(a, dtype=float), out])
     want = np.stack([a.sum(1), a[:, 1:3].sum(1), 4 + a[:, -1]], axis=1)
     assert np.array_equal(out.numpy(), want)
+
+
+def test_slices_of_both_dimensions(device):
+    @wp.kernel
+    def k(a: wp.array2d(dtype=float), out: wp.array2d(dtype=float)):
+        i = wp.tid()
+        column = a[1:, -1]
+        part = a[0:2, 1:4:2]
+        out[i, 0] = column[i] + float(column.shape[0])
+        out[i, 1] = part[i, 1] + 100.0 * float(part.shape[1])
+
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    out = wp.zeros((2, 2), dtype=float)
+    wp.launch(k, dim=2, inputs=[wp.array(a, dtype=float), out])
+    want = np.stack([a[1:, -1] + 2, a[0:2, 1:4:2][:, 1] + 200], axis=1)
+    assert np.array_equal(out.numpy(), want)

@@ -107,6 +107,8 @@ def unreached(e, array, keys):
 def sliced(array, keys):
     """``array[i, lo:hi:step, ...]``: single indices first, then at most one slice, then whole dimensions."""
     ref = array.ref
+    if ref.ndim == len(keys) == 2 and isinstance(keys[0], slice):
+        return ArrayValue(sliced_plane(ref, *keys), array.dtype, array.name)
     done = False
     for key in keys:
         if not isinstance(key, slice):
@@ -121,6 +123,14 @@ def sliced(array, keys):
             ref = slice_dimension(ref, key)
             done = True
     return ArrayValue(ref, array.dtype, array.name)
+
+
+def sliced_plane(ref, first, second):
+    """``array[lo:hi, j]`` and ``array[lo:hi, lo:hi]`` of two dimensions: the second is reached by a transposition."""
+    if not isinstance(second, slice):
+        return slice_dimension(ref.transpose().row(second.id, not nonnegative(second)), first)
+    ref = ref if first == slice(None) else slice_dimension(ref, first)
+    return ref if second == slice(None) else slice_dimension(ref.transpose(), second).transpose()
 
 
 def slice_dimension(ref, key):
