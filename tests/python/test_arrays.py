@@ -143,3 +143,13 @@ def test_operators_work_element_by_element(device):
     assert (-a[1] % 3.0).numpy().tolist() == [0.0, -1.0]
     with pytest.raises(RuntimeError, match="not broadcastable"):
         a + wp.zeros(3, dtype=float)
+
+
+def test_ranges_of_strided_arrays_are_copied(device):
+    a = wp.array(np.arange(8), dtype=float)
+    b = wp.zeros(6, dtype=float)
+    wp.copy(b, a[::2], dest_offset=1, src_offset=2, count=2)
+    wp.copy(b[::3], a, src_offset=6, count=2)
+    assert b.numpy().tolist() == [6.0, 4.0, 6.0, 7.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="too large"):
+        wp.copy(b[::3], a, dest_offset=1, count=2)

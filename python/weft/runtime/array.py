@@ -591,10 +591,15 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
         src = like_target(dest, src)
     if dest_offset or src_offset or count:
         count = count if count > 0 else src.size - src_offset
-        if src_offset < 0 or src_offset + count > src.size:
+        if src_offset < 0:
+            raise RuntimeError("Source offset must be non-negative")
+        if src_offset + count > src.size:
             raise RuntimeError(f"Trying to copy source buffer with size ({count}) from offset ({src_offset}) is too large")
-        if dest_offset < 0 or dest_offset + count > dest.size:
-            raise RuntimeError(f"Trying to copy source buffer with size ({count}) to offset ({dest_offset}) is too large")
+        if src.ndim == dest.ndim == 1 and not (src.is_contiguous and dest.is_contiguous):
+            refuse_offsets(dest, dest_offset, count)
+            dest.slice(0, dest_offset, dest_offset + count, 1).copy_from(src.slice(0, src_offset, src_offset + count, 1))
+            return
+        refuse_offsets(dest, dest_offset, count)
         dest.copy_range(src, dest_offset, src_offset, count)
         return
     if src.shape != dest.shape:
@@ -608,6 +613,12 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
             f"Incompatible array shapes: destination shape={tuple(dest.shape)}, source shape={tuple(src.shape)}"
         )
     dest.copy_from(src)
+
+
+def refuse_offsets(dest, offset, count):
+    """Refuses a copy beyond the end of its target."""
+    if offset < 0 or offset + count > dest.size:
+        raise RuntimeError(f"Trying to copy source buffer with size ({count}) to offset ({offset}) is too large")
 
 
 def like_target(dest, src):

@@ -79,7 +79,8 @@ class Vector(composites.Composite):
                 self.set(k, composites.scalars_clean(type(self), number))
             return
         if hasattr(value, "__len__"):
-            raise TypeError(f"Expected to assign a `{type(self)._wp_scalar_type_.__name__}` value")
+            wanted = type(self)._wp_scalar_type_.__name__
+            raise TypeError(f"Expected to assign a `{wanted}` value but got `{type(value).__name__}` instead")
         self.set(self._place(key), composites.scalars_clean(type(self), value))
 
     def __getattr__(self, name):
