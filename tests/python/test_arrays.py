@@ -87,26 +87,24 @@ def test_fill_assign_clone_and_copy(device):
     assert [list(x) for x in a.list()] == np.arange(8.0).reshape(4, 2).tolist()
 
 
-def test_numpy_shares_memory_on_the_processor():
-    with wp.ScopedDevice("cpu"):
-        a = wp.zeros(4, dtype=float)
-        view = a.numpy()
-        view[2] = 3.0
-        assert a.numpy()[2] == 3.0
-        host = np.zeros((5, 3), dtype=np.float32)
-        b = wp.array(host, dtype=wp.vec3, copy=False)
-        b.fill_(2.0)
-        wp.synchronize()
-        assert host.min() == 2.0
-        other = np.ones((5, 3), dtype=np.float32)
-        every_second = wp.array(other[::2], dtype=wp.vec3, copy=False)
-        every_second.zero_()
-        wp.synchronize()
-        assert other[:, 0].tolist() == [0.0, 1.0, 0.0, 1.0, 0.0]
-        assert np.asarray(a).tolist() == [0.0, 0.0, 3.0, 0.0]
+def test_numpy_shares_memory_on_the_processor(cpu):
+    a = wp.zeros(4, dtype=float)
+    view = a.numpy()
+    view[2] = 3.0
+    assert a.numpy()[2] == 3.0
+    host = np.zeros((5, 3), dtype=np.float32)
+    b = wp.array(host, dtype=wp.vec3, copy=False)
+    b.fill_(2.0)
+    wp.synchronize()
+    assert host.min() == 2.0
+    every_second = wp.array(host[::2], dtype=wp.vec3, copy=False)
+    every_second.zero_()
+    wp.synchronize()
+    assert host[:, 0].tolist() == [0.0, 2.0, 0.0, 2.0, 0.0]
+    assert np.asarray(a).tolist() == [0.0, 0.0, 3.0, 0.0]
 
 
-def test_numpy_arrays_are_arguments():
+def test_numpy_arrays_are_arguments(cpu):
     @wp.kernel
     def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
         i = wp.tid()
@@ -121,7 +119,7 @@ def test_numpy_arrays_are_arguments():
         wp.launch(saxpy, dim=10, inputs=[x, y.astype(np.float64), 2.0], device="cpu")
 
 
-def test_arrays_move_between_devices():
+def test_arrays_move_between_devices(cpu):
     a = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
     b = a.to("reference")
     assert b.device == wp.get_device("reference") and b.numpy().tolist() == [1.0, 2.0, 3.0]
