@@ -23,6 +23,8 @@ class Arguments:
         self.targets = targets
 
     def __getitem__(self, k):
+        if not -len(self.values) <= k < len(self.values):
+            raise CodegenError(f"the call has {len(self.values)} arguments: more are needed")
         return self.values[k]
 
     def __len__(self):
@@ -331,7 +333,7 @@ def draw(name):
     def handler(args):
         made = library.call(name, args.values, args.keywords)
         *items, state = made.items
-        if isinstance(args.node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
+        if args.node.args and isinstance(args.node.args[0], (ast.Name, ast.Attribute, ast.Subscript)):
             args.assign(0, state)
         return items[0] if len(items) == 1 else TupleValue(items)
 

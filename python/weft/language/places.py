@@ -8,7 +8,7 @@ import ast
 
 from .. import _weft
 from ..types import scalars
-from ..types.annotations import same_type, type_name
+from ..types.annotations import ArrayType, matches, same_type, type_name
 from . import operators
 from .emitter import Local, StructLocal, adapted_to, copy_struct, read
 from .errors import CodegenError, CodegenTypeError
@@ -119,9 +119,11 @@ class FieldPlace(Place):
         self.parent.write(e, struct)
 
     def taken(self, value):
-        if isinstance(value, (ArrayValue, Static)):
-            return value
-        return super().taken(value)
+        if not isinstance(self.type, ArrayType):
+            return super().taken(value)
+        if not isinstance(value, ArrayValue) or not matches(self.type, value.type):
+            raise CodegenTypeError(f"field {self.name} is {type_name(self.type)}, not {name_of_type(value)}")
+        return value
 
 
 class PartPlace(Place):

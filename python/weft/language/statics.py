@@ -94,7 +94,10 @@ def evaluate_static(emission, node):
                 pass
     scope.update(names)
     code = compile(ast.Expression(expression), emission.source.file, "eval")
-    value = eval(code, scope)
+    try:
+        value = eval(code, scope)
+    except NameError as error:
+        raise CodegenError(f"{error}: a static expression uses what is known while the kernel is traced") from None
     return of_static(value)
 
 
