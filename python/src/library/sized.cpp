@@ -45,16 +45,21 @@ void give(std::vector<Result>& results, const DType& dtype, std::span<const Id> 
 }
 void give_one(std::vector<Result>& results, Type type, Id id) { give(results, scalar_type_of(type), {&id, 1}); }
 
+/// The sum of the products of all scalars of two operands. Returns false if they are no numbers.
+bool sum_products(std::span<const Operand> o, std::vector<Result>& results) {
+  return for_scalar(o[0].dtype->type, [&]<class T>() {
+    if constexpr (NumericScalar<T>) {
+      const auto sum = detail::sum_of_products<Var<T>>(Row<T>{o[0].ids}, Row<T>{o[1].ids}, o[0].count());
+      give_one(results, o[0].dtype->type, id_of<T>(sum));
+      return true;
+    } else {
+      return false;
+    }
+  });
+}
+
 bool dot_of(std::span<const Operand> o, std::vector<Result>& results) {
-  return are_tuples(o, 2) && for_scalar(o[0].dtype->type, [&]<class T>() {
-           if constexpr (NumericScalar<T>) {
-             const auto sum = detail::sum_of_products<Var<T>>(Row<T>{o[0].ids}, Row<T>{o[1].ids}, o[0].count());
-             give_one(results, o[0].dtype->type, id_of<T>(sum));
-             return true;
-           } else {
-             return false;
-           }
-         });
+  return are_tuples(o, 2) && sum_products(o, results);
 }
 
 bool length_sq_of(std::span<const Operand> o, std::vector<Result>& results) {
@@ -239,16 +244,7 @@ bool trace_of(std::span<const Operand> o, std::vector<Result>& results) {
 }
 
 bool ddot_of(std::span<const Operand> o, std::vector<Result>& results) {
-  if (o.size() != 2 || !is_matrix(o[0]) || o[0].dtype != o[1].dtype) return false;
-  return for_scalar(o[0].dtype->type, [&]<class T>() {
-    if constexpr (NumericScalar<T>) {
-      const auto sum = detail::sum_of_products<Var<T>>(Row<T>{o[0].ids}, Row<T>{o[1].ids}, o[0].count());
-      give_one(results, o[0].dtype->type, id_of<T>(sum));
-      return true;
-    } else {
-      return false;
-    }
-  });
+  return o.size() == 2 && is_matrix(o[0]) && o[0].dtype == o[1].dtype && sum_products(o, results);
 }
 
 template <Op op>

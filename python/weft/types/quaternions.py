@@ -76,23 +76,28 @@ def _holds(value, count):
     return hasattr(value, "__len__") and len(value) == count
 
 
+def _class_of(dtype, kind, base, shape, known):
+    """The class of quaternions or transforms of a type of numbers: made once. `kind` is the name of both in patterns."""
+    scalar = patterns.scalar_or_none(dtype)
+    if scalar is None:
+        return patterns.Pattern(kind, (), dtype)
+    cls = known.get(scalar)
+    if cls is None:
+        if scalar not in scalars.FLOATS:
+            raise TypeError(f"a {kind} is of float16, float32 or float64, not {scalar.__name__}")
+        native = getattr(_weft, f"{kind}_dtype")(scalar.native.code)
+        name = {"quaternion": "quat", "transform": "transform"}[kind] + vectors.LETTERS[scalar]
+        cls = composites.type_named(name, base, native, scalar, shape, _wp_type_params_=[scalar])
+        known[scalar] = cls
+    return cls
+
+
 def quaternion(dtype=scalars.float32):
     """The type of quaternions of a floating-point type; the same class each time.
 
     Errors: TypeError for another type.
     """
-    scalar = patterns.scalar_or_none(dtype)
-    if scalar is None:
-        return patterns.Pattern("quaternion", (), dtype)
-    cls = quaternions_.get(scalar)
-    if cls is None:
-        if scalar not in scalars.FLOATS:
-            raise TypeError(f"a quaternion is of float16, float32 or float64, not {scalar.__name__}")
-        native = _weft.quaternion_dtype(scalar.native.code)
-        members = {"_wp_type_params_": [scalar]}
-        cls = composites.type_named("quat" + vectors.LETTERS[scalar], Quaternion, native, scalar, (4,), **members)
-        quaternions_[scalar] = cls
-    return cls
+    return _class_of(dtype, "quaternion", Quaternion, (4,), quaternions_)
 
 
 def transformation(dtype=scalars.float32):
@@ -100,16 +105,4 @@ def transformation(dtype=scalars.float32):
 
     Errors: TypeError for another type.
     """
-    scalar = patterns.scalar_or_none(dtype)
-    if scalar is None:
-        return patterns.Pattern("transform", (), dtype)
-    cls = transforms_.get(scalar)
-    if cls is None:
-        if scalar not in scalars.FLOATS:
-            raise TypeError(f"a transform is of float16, float32 or float64, not {scalar.__name__}")
-        native = _weft.transform_dtype(scalar.native.code)
-        members = {"_wp_type_params_": [scalar]}
-        name = "transform" + vectors.LETTERS[scalar]
-        cls = composites.type_named(name, Transform, native, scalar, (7,), **members)
-        transforms_[scalar] = cls
-    return cls
+    return _class_of(dtype, "transform", Transform, (7,), transforms_)

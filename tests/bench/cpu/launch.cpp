@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInline = 1e-6, kOnSleepers = 15e-6, kCached = 0.5e-3;
 
-/// Kernels of 100 and 1000 operations, or one or two more.
+/// Kernels of 100 and 1000 operations, or a few more.
 constexpr KernelSize kHundred{2, 2, 4}, kThousand{15, 4, 11};
 
 using Clock = std::chrono::steady_clock;
