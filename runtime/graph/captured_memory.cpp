@@ -43,24 +43,23 @@ void CapturedMemory::each(F f) const {
 void CapturedMemory::check_present() const {
   const auto refuse = [&](const std::string& since, const std::string& again, const std::string& kernel, Loc loc) {
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} works on an array that was freed since {}: {}", what_, since, again), kernel, loc);
+                fmt::format("{} works on an array that was freed since {}: {} again", what_, since, again), kernel,
+                loc);
   };
-  const std::string captured = fmt::format("{} again", again_);
   for (const Capture::Touched& u : used_) {
     if (!u.storage->is_freed()) continue;
-    if (!u.kernel) refuse("it was made", captured, {}, {});
+    if (!u.kernel) refuse("it was made", again_, {}, {});
     // Another array may have been set for the argument since.
     refuse(fmt::format("it was made, {}{}", u.kernel->params[u.parameter].name, given_.empty() ? "" : " as captured"),
-           captured, u.kernel->name, u.kernel->loc);
+           again_, u.kernel->name, u.kernel->loc);
   }
   for (const auto& [launch, given] : given_)
     for (const Capture::Touched& u : given.memory)
       if (u.storage->is_freed())
-        refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node again",
-               u.kernel->name, u.kernel->loc);
+        refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node", u.kernel->name,
+               u.kernel->loc);
   for (const ElementWrite& w : element_writes_)
-    if (std::ranges::any_of(w.list, [](const auto& s) { return s->is_freed(); }))
-      refuse("it was made", captured, {}, {});
+    if (std::ranges::any_of(w.list, [](const auto& s) { return s->is_freed(); })) refuse("it was made", again_, {}, {});
   check_structures();
 }
 
@@ -292,17 +291,18 @@ void CapturedMemory::reach(StreamState& on, Reached& reached) const {
       invalid("{} goes by handles, and an array was freed that a structure stands on which kernels find by its handle",
               what_);
   }
-  order(on, accesses(reached));
+  find_accesses(reached);
+  order(on, reached.accesses);
 }
 
-std::vector<Access> CapturedMemory::accesses(const Reached& reached) const {
-  std::vector<Access> all;
+void CapturedMemory::find_accesses(Reached& reached) const {
+  std::vector<Access>& all = reached.accesses;
+  all.clear();
   all.reserve(used_.size() + reached.by_elements.size() + reached.read_by_elements.size() + reached.by_handles.size());
   each([&](const Capture::Touched& u) { all.push_back({u.storage.get(), u.writes}); });
   for (const auto& storage : reached.by_elements) all.push_back({storage.get(), true});
   for (const auto* list : {&reached.read_by_elements, &reached.by_handles})
     for (const auto& storage : *list) all.push_back({storage.get(), false});
-  return all;
 }
 
 void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) const {
@@ -312,8 +312,9 @@ void CapturedMemory::tell_structures(StreamState& on, const Reached& reached) co
     });
 }
 
-void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const {
-  note(on, ticket, accesses(reached));
+void CapturedMemory::touched(StreamState& on, backend::Ticket ticket, Reached& reached) const {
+  if (!reached.prepared) find_accesses(reached);
+  note(on, ticket, reached.accesses);
   for (const Capture::StructureNeed& use : uses_)
     if (use.first) use.structure->hold(use.number);
   // Structures are told once more, because other threads may have rebuilt them meanwhile.

@@ -45,10 +45,11 @@ class CapturedMemory {
   /// Memory that a run reaches beyond that of the capture.
   struct Reached {
     Found found;
-    References by_elements;       ///< memory that kernels may read and write
-    References read_by_elements;  ///< memory that kernels only read, without that of by_elements
-    References by_handles;        ///< memory that kernels read
-    bool prepared = false;        ///< by order_before()
+    References by_elements;        ///< memory that kernels may read and write
+    References read_by_elements;   ///< memory that kernels only read, without that of by_elements
+    References by_handles;         ///< memory that kernels read
+    std::vector<Access> accesses;  ///< of all this memory, and of that of the capture
+    bool prepared = false;         ///< by order_before()
     /// What was looked at before, which must not end while anything is locked.
     std::vector<Found> earlier;
     References looked_at;
@@ -65,7 +66,7 @@ class CapturedMemory {
   void order_before(StreamState& on, StreamState& copies, Reached& reached) const;
   /// Orders later work on the memory of the run, as order_before() has found it, after the run. The device then holds
   /// what the run has built, and no structure whose memory `reached` says is changed.
-  void touched(StreamState& on, backend::Ticket ticket, const Reached& reached) const;
+  void touched(StreamState& on, backend::Ticket ticket, Reached& reached) const;
   /// Adds what a run writes by what elements lead to now. Called before touched() if the run was not prepared, or if
   /// other threads may have assigned arrays to elements since.
   void find_writes(Found& found) const;
@@ -98,8 +99,7 @@ class CapturedMemory {
  private:
   template <class F>
   void each(F f) const;
-  /// The accesses of a run, as far as they have been found by now.
-  std::vector<Access> accesses(const Reached& reached) const;
+  void find_accesses(Reached& reached) const;
   void find(Reached& reached) const;
   void find_coming(Found& found) const;
   void tell(StreamState& copies, const Found& found) const;
