@@ -1,5 +1,5 @@
 // Atomic operations: of the active lanes in turn, or of all at once where the address is one and nobody asks for the
-// value before.
+// value before. In a workgroup of one thread, a scalar one.
 //
 // In turn:
 // lane: %rest = phi i64 [ the mask's bits, before ], [ %next, end ]
@@ -31,8 +31,16 @@ using ir::Type;
 
 void Emitter::atomic(Id id) {
   Place at = place(id);
+  if (shapes_.lone) return atomic_alone(id, at);
   if (at.kind == Place::Kind::same && combines_first(id, at)) return atomic_of_all(id, at);
   atomic_in_turn(id, at);
+}
+
+// The operation of a workgroup's only thread.
+void Emitter::atomic_alone(Id id, const Place& place) {
+  const Inst& inst = kernel_[id];
+  const std::string desired = inst.op == Op::atomic_cas ? scalar(kernel_.arg(id, 3)) : "";
+  put_scalar(id, change(inst, place.pointer, scalar(kernel_.arg(id, 2)), desired));
 }
 
 // Operations on integers, whose order and number leave no trace, and sums of which the kernel says so.

@@ -72,7 +72,7 @@ void Emitter::lay_out_arrays() {
   for (const ir::KernelArray& array : kernel_.arrays) {
     std::uint64_t& end = array.is_private ? private_bytes_ : shared_bytes_;
     array_offsets_.push_back(end);
-    end += (array.bytes() * (array.is_private ? lanes_ : 1) + 63) / 64 * 64;
+    end += (array.bytes() * (array.is_private ? private_lanes() : 1) + 63) / 64 * 64;
   }
 }
 

@@ -179,6 +179,8 @@ class Emitter {
   Place place(Id id);
   Place address_place(Id id);
   Place private_place(const Inst& inst, Id base, Id index);
+  /// How many threads' private arrays lie interleaved, scalar by scalar.
+  std::uint32_t private_lanes() const { return shapes_.lone ? 1 : lanes_; }
   std::string scalar_pointer(const Inst& inst, Id base, Id index);
   std::string first_index(Id index);
   std::string pointers_apart(const Inst& inst, Id base, Id index);
@@ -286,6 +288,7 @@ class Emitter {
   bool combines_first(Id id, const Place& place) const;
   void atomic_of_all(Id id, const Place& place);
   void atomic_in_turn(Id id, Place& place);
+  void atomic_alone(Id id, const Place& place);
   std::string change(const Inst& inst, const std::string& pointer, const std::string& value,
                      const std::string& desired);
   std::string exchange_loop(const Inst& inst, const std::string& pointer, const std::string& value);

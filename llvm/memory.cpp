@@ -109,13 +109,13 @@ std::string Emitter::pointers_apart(const Inst& inst, Id base, Id index) {
 
 // The elements of a private array lie lane by lane: [element][lane].
 Emitter::Place Emitter::private_place(const Inst& inst, Id base, Id index) {
-  const auto part = static_cast<std::uint64_t>(ir::bytes(inst.type)), row = part * lanes_;
+  const auto part = static_cast<std::uint64_t>(ir::bytes(inst.type)), row = part * private_lanes();
   const std::string from = moved(private_base_, static_cast<std::int64_t>(array_offsets_[kernel_[base].imm]));
   const auto offset = static_cast<std::int64_t>(inst.offset / part * row);
   const std::uint64_t stride = inst.stride / part * row;
   Place place;
   if (shape(index).is_uniform()) {
-    place.kind = Place::Kind::strided;
+    place.kind = shapes_.lone ? Place::Kind::same : Place::Kind::strided;
     place.step = static_cast<std::int64_t>(part);
     const std::string steps = out_.def("mul i64 {}, {}", wide_index(index, 1), stride);
     place.pointer = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, steps), offset);
@@ -138,7 +138,7 @@ const std::string& Emitter::pointers(Place& place) {
 Emitter::Place Emitter::part(const Place& place, const Inst& inst, Id base, std::uint32_t k) {
   if (k == 0) return place;
   const ir::KernelArray* own = kernel_.kernel_array_of(base);
-  const auto distance = std::int64_t{k} * ir::bytes(inst.type) * (own && own->is_private ? lanes_ : 1);
+  const auto distance = std::int64_t{k} * ir::bytes(inst.type) * (own && own->is_private ? private_lanes() : 1);
   Place moved_place = place;
   if (!place.pointer.empty()) moved_place.pointer = moved(place.pointer, distance);
   if (!place.pointers.empty())

@@ -24,6 +24,7 @@ constexpr std::uint32_t kLooks = 8;       ///< launches from one look to the nex
 constexpr double kWorthAThread = 10000;   ///< work for which one more thread is woken
 constexpr double kPiece = 4000;           ///< what runs on the calling thread between two looks at the time
 constexpr double kLeastChunk = 2000;
+constexpr double kTrials = 16;              ///< first pieces in a launch that should take less than kPiece
 constexpr double kWorthOtherCode = 200000;  ///< work for which a kernel is compiled once more
 constexpr double kCallOverhead = 60;        ///< of a call of the entry and of two looks at the clock
 
@@ -178,7 +179,7 @@ bool Launcher::run_here(Call& call) {
   const llvm::Worker& worker = arenas_.worker(0);
   // Shared work may take longer than alone, and would stay shared: a piece tells now and then.
   bool looks = launches_++ % kLooks == 0;
-  while (call.units() > 0) {
+  for (bool first = true; call.units() > 0; first = false) {
     std::int64_t piece = call.units();
     if (pool_.threads() > 1) {
       const double cost = call.cost();
@@ -188,6 +189,8 @@ bool Launcher::run_here(Call& call) {
         piece = call.body.split == llvm::Split::groups ? 1 : call.units_for(kFirstPiece);
       else if (cost > kPiece)
         piece = call.units_for(kPiece / call.body.cost());
+      else if (first)  // there may be more to do than in the launches before
+        piece = call.units_for(double(piece) * call.unit_threads / kTrials);
     }
     const double before = now();
     call.run(worker, call.begin, call.begin + piece);

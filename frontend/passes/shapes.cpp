@@ -30,7 +30,7 @@ class ShapeFinder {
     found_.groups = group_use(module).together || std::ranges::any_of(module.insts, [](const Inst& inst) {
                       return inst.op == Op::local_id || inst.op == Op::workgroup_id;
                     });
-    lone_ = found_.groups && module.block == 1;
+    found_.lone = found_.groups && module.block == 1;
     if (by_rows && !found_.groups && module.tid_rank > 1) find_rows();
   }
 
@@ -71,8 +71,6 @@ class ShapeFinder {
     const Inst& inst = module_[id];
     const std::uint64_t lanes = found_.lanes, unit = lanes | module_.block;
     const LaneValue number = {{}, LaneValue::Range{0, kLastThread}, 1};
-    if (lone_ && spread(inst.op) == Spread::number)
-      return inst.op == Op::thread_id ? number : LaneValue{{}, LaneValue::Range{0, 0}, 1};
     switch (inst.op) {
       case Op::constant: return constant_lanes(inst);
       case Op::subgroup_size: return {{}, LaneValue::Range{std::int64_t(lanes), std::int64_t(lanes)}, lanes};
@@ -93,6 +91,7 @@ class ShapeFinder {
 
   void set(Id id, LaneValue made) {
     if (seen_[id]) made.shape = join({values_[id].shape, {}, 1}, {made.shape, {}, 1}).shape;
+    if (found_.lone) made.shape = {};
     if (made.shape.kind == Kind::varying) made = {kVarying, {}, 1};
     changed_ = changed_ || !seen_[id] || !(made.shape == values_[id].shape);
     seen_[id] = 1;
@@ -195,7 +194,6 @@ class ShapeFinder {
   std::vector<LaneValue> values_;
   std::vector<char> seen_;
   Shapes found_;
-  bool lone_ = false;  ///< each vector has one thread
   bool changed_ = false;
 };
 

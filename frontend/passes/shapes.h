@@ -40,8 +40,8 @@ struct Shape {
 /// read at that moment. It must stay where it is. Each thread's private arrays are its own, so that nothing read from
 /// them is uniform.
 ///
-/// **Workgroups of one thread.** A vector has one lane that runs, so that all of the thread's numbers are uniform, and
-/// what follows from them. Such a kernel becomes scalar code.
+/// **Workgroups of one thread** (`lone`). A vector has one lane that runs, so that everything is uniform, private
+/// arrays and results of atomics too. Such a kernel becomes scalar code.
 ///
 /// **Wrapping.** Integers wrap between two lanes where their type ends, and steps are counted modulo its range.
 /// Conversions to a wider type are affine only where that is excluded (`exact`). For addresses see address_shape().
@@ -59,6 +59,8 @@ struct Shapes {
   /// Vectors lie in workgroups and begin at multiples of `lanes` there; a whole vector is a subgroup. Without `rows`
   /// and `groups`, vectors begin at multiples of `lanes` in the launch.
   bool groups = false;
+  /// With `groups`: these have one thread each, which has a vector to itself.
+  bool lone = false;
   std::uint32_t lanes = 1;
 };
 

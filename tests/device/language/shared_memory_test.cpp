@@ -57,6 +57,70 @@ TEST_P(SharedMemory, numbers_hold_beyond_one_row_of_workgroups) {
   for (int g = 0; g < groups; ++g) ASSERT_EQ(v[std::size_t(g)], block * block * g + 6) << g;
 }
 
+// Arrays of the thread's own, atomic operations, loops and branches that depend on what was read.
+TEST_P(SharedMemory, workgroups_of_one_thread_do_one_thing_after_another) {
+  const int groups = 37, each = 50;
+  std::vector<unsigned> keys(groups * each);
+  for (std::size_t k = 0; k < keys.size(); ++k) keys[k] = unsigned(k * 2654435761u >> 7);
+  Array<unsigned> x(device(), keys), last = full<unsigned>(device(), groups, 7u);
+  Array<int> found = zeros<int>(device(), groups * 16), total = zeros<int>(device(), 2);
+  Array<vec2> pairs = zeros<vec2>(device(), groups);
+  launch(kernel("sorts_alone",
+                [each](Arr<const unsigned> x, Arr<unsigned> last, Arr<int> found, Arr<int> total, Arr<vec2> pairs) {
+                  Int g = workgroup_id();
+                  auto counts = private_array<int>(16);
+                  auto sums = private_array<vec2>(2);
+                  for (int k = 0; k < 16; ++k) counts[k] = 0;
+                  sums[0] = Vec2(0, 0);
+                  sums[1] = Vec2(1, 2);
+                  for (auto i : range(g * each, (g + 1) * each)) {
+                    UInt before = atomic_exchange(last[g], x[i]);
+                    Int k = Int(before & 15u);
+                    counts[k] += 1;
+                    If (before > x[i]) {
+                      sums[k & 1] += Vec2(Float(k), 1);
+                    }
+                  }
+                  Int seen = 0;
+                  for (auto k : range(16)) {
+                    If (counts[k] == 0) {
+                      Continue();
+                    }
+                    found[g * 16 + seen] = k * 100 + counts[k];
+                    seen += 1;
+                  }
+                  atomic_max(total[0], atomic_add(total[1], seen));
+                  atomic_cas(last[g], x[(g + 1) * each - 1], 99u);
+                  pairs[g] = sums[seen & 1];
+                },
+                {.block = 1}),
+         groups, x, last, found, total, pairs);
+  std::vector<int> expected(groups * 16);
+  std::vector<vec2> expected_pairs(groups);
+  int all = 0;
+  for (int g = 0; g < groups; ++g) {
+    unsigned before = 7;
+    std::array<int, 16> counts{};
+    vec2 sums[] = {vec2(0, 0), vec2(1, 2)};
+    for (int i = g * each; i < (g + 1) * each; ++i) {
+      const unsigned k = before & 15u;
+      ++counts[k];
+      if (before > keys[std::size_t(i)]) sums[k & 1u] += vec2(float(k), 1);
+      before = keys[std::size_t(i)];
+    }
+    int seen = 0;
+    for (int k = 0; k < 16; ++k)
+      if (counts[std::size_t(k)]) expected[std::size_t(g * 16 + seen++)] = k * 100 + counts[std::size_t(k)];
+    expected_pairs[std::size_t(g)] = sums[seen & 1];
+    all += seen;
+  }
+  EXPECT_EQ(found.to_vector(), expected);
+  EXPECT_EQ(last.to_vector(), std::vector<unsigned>(groups, 99u));
+  EXPECT_EQ(total.at(1), all);
+  EXPECT_GE(total.at(0), all - 16) << "the sum before the last group";
+  EXPECT_EQ(pairs.to_vector(), expected_pairs);
+}
+
 TEST_P(SharedMemory, a_tree_of_sums_reduces_a_workgroup) {
   const int block = 128, groups = 9, n = block * groups - 50;
   std::vector<int> host(static_cast<std::size_t>(n));

@@ -117,9 +117,10 @@ TEST(Shapes, of_a_workgroup_of_one_thread_are_uniform) {
   Kernel k;
   k.m.block = 1;
   const Id numbers[] = {k.group(), k.local(), k.tid(), k.b.source(Op::subgroup_lane, Type::u32), k.varying()};
-  const Id read = k.load(k.array(0), k.varying());
+  const Id read = k.load(k.array(0), k.varying()), own = k.load(k.own_array(true), k.varying());
   for (const Id id : numbers) EXPECT_EQ(k.shape(id), "uniform") << print(k.m);
   EXPECT_EQ(k.shape(read), "uniform");
+  EXPECT_EQ(k.shape(own), "uniform") << "private arrays are those of the only thread";
   Kernel without_groups;
   without_groups.m.block = 1;
   const Id thread = without_groups.tid();

@@ -126,13 +126,16 @@ TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
 
 TEST(LlvmEmit, AWorkgroupOfOneThreadIsScalar) {
   const llvm::Code code = code_of(kernel("counters",
-                                         [](Arr<const unsigned> x, Arr<unsigned> y) {
+                                         [](Arr<const unsigned> x, Arr<unsigned> y, Arr<unsigned> last) {
                                            auto counters = shared<unsigned>(16);
+                                           auto order = private_array<unsigned>(16);
                                            Int g = workgroup_id();
                                            for (auto i : range(g * 100, (g + 1) * 100)) {
-                                             counters[x[i] & 15u] += 1u;
+                                             Int k = Int(x[i] & 15u);
+                                             order[k] = atomic_exchange(last[0], counters[k]);
+                                             counters[k] += 1u;
                                            }
-                                           y[g] = counters[x[g]];
+                                           y[g] = counters[x[g]] + order[order[0]];
                                          },
                                          {.block = 1}));
   EXPECT_TRUE(has(code, "load i32, ptr")) << code.text;

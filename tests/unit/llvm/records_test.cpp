@@ -106,6 +106,9 @@ class LlvmRecords : public testing::TestWithParam<Processor> {
     target_.masked_memory = GetParam().masked_memory;
   }
 
+  /// From one size of elements to the next. LLVM takes ten times as long for four times as many lanes.
+  static std::uint32_t step() { return GetParam().lanes > 16 ? 5 : 1; }
+
   void check(const Plan& plan) {
     const llvm::Code code = llvm::emit(plan.module(), target_);
     const auto loaded = backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
@@ -161,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Processors, LlvmRecords,
                          testing::Values(Processor{4, false, false}, Processor{4, false, true},
                                          Processor{8, false, true}, Processor{8, true, true},
                                          Processor{16, false, false}, Processor{16, true, true},
-                                         Processor{64, true, true}),
+                                         Processor{32, true, true}),
                          [](const auto& info) {
                            return std::to_string(info.param.lanes) + (info.param.mask_registers  ? "MaskRegisters"
                                                                       : info.param.masked_memory ? "Masks"
@@ -170,20 +173,20 @@ INSTANTIATE_TEST_SUITE_P(Processors, LlvmRecords,
 
 TEST_P(LlvmRecords, WholeElements) {
   std::mt19937 random(3);
-  for (std::uint32_t stride = 2; stride <= 16; ++stride)
+  for (std::uint32_t stride = 2; stride <= 16; stride += step())
     check({stride, random_parts(random, stride, true), random_parts(random, stride, true), false});
 }
 
 TEST_P(LlvmRecords, PartsOfElements) {
   std::mt19937 random(4);
-  for (std::uint32_t stride = 2; stride <= 16; ++stride)
+  for (std::uint32_t stride = 2; stride <= 16; stride += step())
     for (int round = 0; round < 2; ++round)
       check({stride, random_parts(random, stride, false), random_parts(random, stride, false), false});
 }
 
 TEST_P(LlvmRecords, ThreadsThatRest) {
   std::mt19937 random(5);
-  for (std::uint32_t stride = 2; stride <= 16; ++stride) {
+  for (std::uint32_t stride = 2; stride <= 16; stride += step()) {
     check({stride, random_parts(random, stride, false), random_parts(random, stride, true), true});
     check({stride, random_parts(random, stride, true), random_parts(random, stride, false), true});
   }

@@ -177,6 +177,15 @@ TEST_F(NativeLaunchTimes, follow_the_arguments) {
   expect_to_stay_here(*program, 640, 500);
 }
 
+// The time of a launch is looked at before its end even if those before took next to no time.
+TEST_F(NativeLaunchTimes, share_what_takes_much_longer_than_before) {
+  const auto program = StandIn{.entry = take_time}.program();
+  for (const std::uint32_t count : {64u * 1000, 640u}) {
+    expect_to_stay_here(*program, count, 1);
+    EXPECT_EQ(threads_of_launch(*program, count, int(6.4e9 / count)).size(), 2u) << "100 ms";
+  }
+}
+
 // Takes a millisecond for each row.
 void take_time_by_rows(const std::byte* args, const Worker*, std::int64_t begin, std::int64_t end) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(end - begin);
