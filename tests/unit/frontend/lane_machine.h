@@ -327,7 +327,10 @@ class LaneMachine {
       for (std::size_t k = 0; k < inst.width; ++k) {
         bases[k][v] = 0;
         if (!at) return fail(id, "the base leaves the memory");
-        std::memcpy(&bases[k][v], at + k * size, size);
+        if (is_atomic(inst.op))  // of a workgroup's only thread: what it has found is the base
+          bases[k][v] = values[k][first[v]];
+        else
+          std::memcpy(&bases[k][v], at + k * size, size);
       }
     }
     define(id, values, bases, mask);
