@@ -126,3 +126,15 @@ def test_what_is_no_variable_is_refused():
         wp.launch(of_another_type, dim=1, inputs=[wp.zeros(1, dtype=int)])
     with pytest.raises(wp.WarpCodegenError, match="no type of a kernel's argument"):
         wp.launch(as_parameter, dim=1, inputs=[1.0])
+
+
+def test_overloads_do_not_differ_by_references_alone():
+    @wp.func
+    def changed(x: int) -> int:
+        return x
+
+    with pytest.raises(RuntimeError, match="differ only"):
+
+        @wp.func
+        def changed(x: wp.ref[int]):
+            x += 1

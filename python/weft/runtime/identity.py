@@ -6,6 +6,7 @@ A lambda or a kernel that is written in a loop, or in a function that is called 
 import types
 
 from ..language import functions
+from ..language.builtin import Builtin
 from ..types import composites, scalars
 
 NUMBERS = (bool, int, float, str, bytes, type(None), scalars.Scalar, composites.Composite)
@@ -58,17 +59,11 @@ def seen_by(func):
     found += [func.__globals__.get(name) for name in names]
     for thing in list(found):
         if isinstance(thing, types.ModuleType):
-            found += [getattr(thing, name) for name in names if hasattr(thing, name)]
+            found += [vars(thing)[name] for name in names if name in vars(thing)]
     return tuple((type(v), v) if isinstance(v, NUMBERS) else Same(v) for v in found)
 
 
 def is_settled(func):
     """Whether nothing that a function sees may change: it names no containers and no objects with attributes of its own."""
-    kinds = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, functions.Overloads)
-    return all(not isinstance(v, Same) or isinstance(v.thing, kinds) or is_builtin(v.thing) for v in seen_by(func))
-
-
-def is_builtin(thing):
-    """Whether something is a function of the language."""
-    ask = getattr(thing, "is_builtin", None)
-    return callable(ask) and bool(ask())
+    kinds = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, functions.Overloads, Builtin)
+    return all(not isinstance(v, Same) or isinstance(v.thing, kinds) for v in seen_by(func))
