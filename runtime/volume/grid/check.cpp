@@ -84,6 +84,21 @@ void find_levels(std::span<const std::byte> grid, Grid& g) {
   }
 }
 
+/// Stores of kernels change leaves, and must change no other node.
+void check_apart(const Grid& g) {
+  const Levels& at = g.levels;
+  const std::uint64_t root_end = at.root + g.layout->root.bytes + at.tiles * g.layout->tile_bytes;
+  std::uint64_t begins[4] = {at.root}, ends[4] = {root_end};
+  for (int level = 0; level < 3; ++level) {
+    begins[level + 1] = at.first[level];
+    ends[level + 1] = at.first[level] + at.count[level] * g.layout->node_bytes(level);
+  }
+  for (int a = 0; a < 4; ++a)
+    for (int b = 0; b < a; ++b)
+      if (begins[a] < ends[b] && begins[b] < ends[a])
+        no_grid("the levels of its tree overlap, at {} and at {}", begins[b], begins[a]);
+}
+
 double scalar_at(std::span<const std::byte> grid, const Layout& l, std::uint64_t at) {
   switch (l.type) {
     case VolumeType::float16: return double(float(half::from_bits(get<std::uint16_t>(grid, at))));
@@ -156,6 +171,7 @@ Grid check_grid(std::span<const std::byte> bytes) {
             minor_of(version), patch_of(version));
   check_map(bytes);
   find_levels(bytes, g);
+  check_apart(g);
   check_blind_data(bytes);
   if (!checksums_match(bytes, *g.layout, g.levels)) no_grid("its checksum does not match: it is damaged");
   check_tree(bytes, g);

@@ -134,6 +134,8 @@ std::vector<Damage> damages() {
       {"misaligned leaves", set(grids::kTree, get<std::int64_t>(good, grids::kTree) + 4), "misaligned"},
       {"lower nodes out of range", set(grids::kTree + 8, std::int64_t(1) << 62), "lower nodes lie at"},
       {"upper nodes out of range", set(grids::kTree + 16, -1ll), "upper nodes lie at"},
+      {"leaves in place of lower nodes", set(grids::kTree, std::int64_t(lower - grids::kTree)), "overlap"},
+      {"lower nodes in place of the root", set(grids::kTree + 8, std::int64_t(at.root - grids::kTree)), "overlap"},
       {"too many leaves", set(grids::kTree + grids::kNodeCounts, 0xffffffffu), "leaves lie at"},
       {"too many upper nodes", set(grids::kTree + grids::kNodeCounts + 8, 1000u), "upper nodes lie at"},
       {"too few leaves", set(grids::kTree + grids::kNodeCounts, 3u), "no node of its level"},
