@@ -128,7 +128,7 @@ VolumeSampled<T> volume_sample_world(const VolumeInKernel& volume, In<vec3> poin
 /// The number of active voxels in leaves.
 Int volume_voxel_count(const VolumeInKernel& volume, Loc loc = Loc::here());
 /// The coordinates of active voxel `number` of the leaves, leaf by leaf. A number of no voxel gives the greatest
-/// integers, where no grid has voxels.
+/// integer along each axis.
 /// Cost: a binary search among the leaves.
 Vec3i volume_voxel(const VolumeInKernel& volume, In<int> number, Loc loc = Loc::here());
 /// The number of a voxel among all of the leaves, active or not: 512 * leaf + place. In an index grid the number that

@@ -22,7 +22,8 @@ inline std::vector<vec3i> some_voxels() {
 
 /// The value of a voxel: distinct, and exact in every type (half counts to 2048).
 inline int number_of(const vec3i& at, int component = 0) {
-  return (at.x * 7 + at.y * 31 + at.z * 3 + component * 11) % 1000 - 300;
+  const std::int64_t sum = std::int64_t(at.x) * 7 + std::int64_t(at.y) * 31 + std::int64_t(at.z) * 3 + component * 11;
+  return int(sum % 1000) - 300;
 }
 
 inline constexpr int kBackground = 500;

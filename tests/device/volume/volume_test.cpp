@@ -172,10 +172,10 @@ void expect_slopes(const Device& device, VolumeSampling how, double tolerance, i
 TEST_P(VolumeTest, samples_reproduce_smooth_functions_and_their_slopes) {
   for (const VolumeSampling how : {VolumeSampling::linear, VolumeSampling::cubic}) {
     SCOPED_TRACE(int(how));
-    expect_slopes<float>(device(), how, 1e-6, on_reference() ? 40 : 300);
+    expect_slopes<float>(device(), how, 1e-5, on_reference() ? 40 : 300);
     expect_slopes<double>(device(), how, 1e-7, on_reference() ? 40 : 300);
     expect_slopes<half>(device(), how, 2e-3, on_reference() ? 40 : 300);
-    expect_slopes<vec3>(device(), how, 1e-6, on_reference() ? 40 : 300);
+    expect_slopes<vec3>(device(), how, 1e-5, on_reference() ? 40 : 300);
     expect_slopes<vec3d>(device(), how, 1e-7, on_reference() ? 40 : 300);
   }
 }
@@ -242,9 +242,9 @@ TEST_P(VolumeTest, an_accessor_finds_what_single_calls_find) {
   const Array<float> a = zeros<float>(device(), 40), b = zeros<float>(device(), 40);
   launch(march_kernel, 40, volume, from, vec3{0.31f, -0.17f, 0.5f}, a);
   launch(march_once_kernel, 40, volume, from, vec3{0.31f, -0.17f, 0.5f}, b);
-  // Sums may be rounded differently.
+  // Sums of thousands may be rounded differently.
   const std::vector<float> x = a.to_vector(), y = b.to_vector();
-  for (std::size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 1e-2f) << k;
+  for (std::size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 0.5f) << k;
 }
 
 const auto space_kernel = kernel("space", [](Var<VolumeArrays> volume, Arr<const vec3> points, Arr<vec3> out) {
