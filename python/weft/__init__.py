@@ -11,6 +11,8 @@ from . import config as config
 from . import types as types
 from ._weft import Error as Error
 from ._weft import launch as launch
+from .interop.dlpack import from_dlpack as from_dlpack
+from .interop.dlpack import to_dlpack as to_dlpack
 from .language.builtin import Builtin as _Builtin
 from .language.derivatives import func_grad as func_grad
 from .language.derivatives import func_replay as func_replay
@@ -54,6 +56,12 @@ from .runtime.device import get_preferred_device as get_preferred_device
 from .runtime.device import is_cpu_available as is_cpu_available
 from .runtime.device import is_cuda_available as is_cuda_available
 from .runtime.device import is_device_available as is_device_available
+from .runtime.device import is_mempool_access_enabled as is_mempool_access_enabled
+from .runtime.device import is_mempool_access_supported as is_mempool_access_supported
+from .runtime.device import is_mempool_enabled as is_mempool_enabled
+from .runtime.device import is_mempool_supported as is_mempool_supported
+from .runtime.device import is_peer_access_enabled as is_peer_access_enabled
+from .runtime.device import is_peer_access_supported as is_peer_access_supported
 from .runtime.device import set_device as set_device
 from .runtime.device import synchronize as synchronize
 from .runtime.device import synchronize_device as synchronize_device
@@ -66,7 +74,15 @@ from .runtime.graph import Graph as Graph
 from .runtime.graph import ScopedCapture as ScopedCapture
 from .runtime.graph import capture_begin as capture_begin
 from .runtime.graph import capture_end as capture_end
+from .runtime.graph import capture_if as capture_if
 from .runtime.graph import capture_launch as capture_launch
+from .runtime.graph import capture_while as capture_while
+from .runtime.graph import is_conditional_graph_supported as is_conditional_graph_supported
+from .runtime.indexed import indexedarray as indexedarray
+from .runtime.indexed import indexedarray1d as indexedarray1d
+from .runtime.indexed import indexedarray2d as indexedarray2d
+from .runtime.indexed import indexedarray3d as indexedarray3d
+from .runtime.indexed import indexedarray4d as indexedarray4d
 from .runtime.kernel import Kernel as Kernel
 from .runtime.kernel import kernel as kernel
 from .runtime.kernel import overload as overload
@@ -90,6 +106,7 @@ from .runtime.stream import synchronize_stream as synchronize_stream
 from .runtime.stream import wait_event as wait_event
 from .runtime.stream import wait_stream as wait_stream
 from .runtime.tape import Tape as Tape
+from .types.annotations import ref as ref
 from .types.matrices import matrix_from_cols as matrix_from_cols
 from .types.matrices import matrix_from_rows as matrix_from_rows
 from .types.named import NAMED as _NAMED
@@ -144,6 +161,8 @@ def constant(x):
     """
     from .language.statics import unsupported
 
+    if isinstance(x, (tuple, list)):
+        raise TypeError(f"Invalid constant type: {type(x)}")
     reason = unsupported(x)
     if reason:
         raise TypeError(f"Invalid constant: {reason}")
@@ -161,11 +180,14 @@ def _show(line):
 
 _weft.set_print_sink(_show)
 _add_operators(array)
+_add_operators(indexedarray)
 
 from .math import norm_huber as norm_huber  # noqa: E402
 from .math import norm_l1 as norm_l1  # noqa: E402
 from .math import norm_l2 as norm_l2  # noqa: E402
 from .math import norm_pseudo_huber as norm_pseudo_huber  # noqa: E402
+from .math import quat_from_euler as quat_from_euler  # noqa: E402
+from .math import quat_to_euler as quat_to_euler  # noqa: E402
 from .math import quat_to_rpy as quat_to_rpy  # noqa: E402
 from .math import quat_twist as quat_twist  # noqa: E402
 from .math import quat_twist_angle as quat_twist_angle  # noqa: E402

@@ -95,3 +95,38 @@ def transform_wrench(t: wp.transform, x: wp.spatial_vector):
     v = wp.quat_rotate(q, wp.spatial_bottom(x))
     w = wp.quat_rotate(q, wp.spatial_top(x)) + wp.cross(p, v)
     return wp.spatial_vector(w, v)
+
+
+@wp.func
+def rotation_about(axis: int, angle: float):
+    """The rotation around coordinate axis 0, 1 or 2."""
+    v = wp.vec3()
+    v[axis] = 1.0
+    return wp.quat_from_axis_angle(v, angle)
+
+
+@wp.func
+def quat_from_euler(e: wp.vec3, i: int, j: int, k: int):
+    """The rotation around fixed axis i, then j, then k, which are three different ones, by the angles e[i], e[j], e[k]."""
+    return rotation_about(k, e[k]) * rotation_about(j, e[j]) * rotation_about(i, e[i])
+
+
+@wp.func
+def quat_to_euler(q: wp.quat, i: int, j: int, k: int):
+    """The angles for quat_from_euler(): that of axis j is between -pi/2 and pi/2. Where it is at an end, the other two are
+    not unique, and are some that give the rotation.
+    """
+    m = wp.quat_to_matrix(q)
+    s = 1.0
+    if (j - k + 3) % 3 != 1:
+        s = -1.0
+    last = wp.atan2(-s * m[j, i], m[i, i])
+    middle = wp.atan2(s * m[k, i], wp.sqrt(m[i, i] * m[i, i] + m[j, i] * m[j, i]))
+    # What is left after the last rotation is undone tells the first one, also where the middle one is at an end.
+    across = wp.cos(last) * m[j, k] + s * wp.sin(last) * m[i, k]
+    along = wp.cos(last) * m[j, j] + s * wp.sin(last) * m[i, j]
+    e = wp.vec3()
+    e[i] = wp.atan2(s * across, along)
+    e[j] = middle
+    e[k] = last
+    return e

@@ -1,9 +1,12 @@
 """The names of the functions of kernels that the package offers."""
 
-from .language.atomics import HANDLERS as _ATOMICS
+from .language.arrays.atomics import HANDLERS as _ATOMICS
 from .language.builtins import HANDLERS as _BUILTINS
 from .language.queries import HANDLERS as _QUERIES
+from .language.references import HANDLERS as _REFERENCES
 from .language.signatures import FORMS as _FORMS
 
-FUNCTIONS = sorted({*_FORMS, *_BUILTINS, *_ATOMICS, *_QUERIES, "static", "vector", "matrix", "adjoint"})
+FUNCTIONS = sorted(
+    {*_FORMS, *_BUILTINS, *_ATOMICS, *_QUERIES, *_REFERENCES, "static", "vector", "matrix", "adjoint"}
+)
 """All of them, in alphabetical order."""

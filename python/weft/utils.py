@@ -3,11 +3,18 @@
 import sys
 import time
 import warnings
+from typing import Any
 
 from . import _weft
+from ._weft import launch
+from .language.builtin import Builtin
 from .runtime import device
+from .runtime.array import array
 from .runtime.creation import zeros
-from .types.scalars import float32, float64, int32
+from .runtime.kernel import kernel
+from .types.scalars import float32, float64, int32, int64, uint32, uint64
+
+tid = Builtin("tid")
 
 
 class ScopedTimer:
@@ -80,8 +87,22 @@ def array_scan(in_array, out_array, inclusive=True):
         raise RuntimeError(
             f"In and out array data types do not match ({in_array.dtype.__name__} vs {out_array.dtype.__name__})"
         )
-    if in_array.size:
+    if in_array.dtype.native.kind == "struct" or scalar_of(in_array) not in (int32, int64, uint32, uint64, float32, float64):
+        raise RuntimeError(f"Unsupported data type: {in_array.dtype.__name__}")
+    if not in_array.size:
+        return
+    if in_array.dtype.native.kind == "scalar" and in_array.is_contiguous and out_array.is_contiguous:
         _weft.array_scan(in_array, out_array, inclusive)
+        return
+    count = in_array.dtype._length_ if in_array.dtype.native.kind != "scalar" else 1
+    parts = zeros((count, in_array.size), dtype=scalar_of(in_array), device=in_array.device)
+    lines = numbers(in_array.contiguous()).reshape((in_array.size, count))
+    parts.assign(lines.transpose())
+    for k in range(count):
+        _weft.array_scan(parts[k], parts[k], inclusive)
+    result = _weft.empty(out_array.shape, out_array.element_dtype, out_array.native_device)
+    numbers(result).reshape((in_array.size, count)).assign(parts.transpose().contiguous())
+    out_array.assign(result)
 
 
 def one_number(out, like, values):
@@ -98,27 +119,30 @@ def one_number(out, like, values):
 
 
 def array_sum(values, out=None, value_count=None, axis=None):
-    """The sum of an array. Returns the number, or nothing if it is given an array of one element for it.
+    r"""The sum of an array: of all elements, as NumPy's number or array, or along one dimension, as an array in which that
+    dimension has one element.
 
+    \param out  the array for the result; nothing is returned then
     Errors: RuntimeError for types that have no sums, and for arrays that do not fit.
     """
-    refuse_axis("array_sum", axis)
-    count = values.size if value_count is None else value_count
-    total = one_number(out, values.dtype, values)
     refuse_type(values)
+    if axis is not None:
+        return along(values, None, values.dtype, out, axis)
+    total = one_number(out, values.dtype, values)
+    count = values.size if value_count is None else value_count
     if count:
-        _weft.array_sum(values[:count], total)
+        _weft.array_sum(values.contiguous().flatten()[:count], total)
     else:
         total.zero_()
-    return total.list()[0] if out is None else None
+    return total.numpy()[0] if out is None else None
 
 
 def array_inner(a, b, out=None, count=None, axis=None):
-    """The sum of the products of two arrays. Returns the number, or nothing if it is given an array for it.
+    """The sum of the products of the components of two arrays: of all elements, as NumPy's number, or along one dimension,
+    as an array in which that dimension has one element.
 
     Errors: RuntimeError for types that have no products, and for arrays that do not fit.
     """
-    refuse_axis("array_inner", axis)
     if a.size != b.size:
         raise RuntimeError(f"A and b array storage sizes do not match ({a.size} vs {b.size})")
     if a.native_device != b.native_device:
@@ -126,25 +150,87 @@ def array_inner(a, b, out=None, count=None, axis=None):
     if a.element_dtype is not b.element_dtype:
         raise RuntimeError(f"A and b array data types do not match ({a.dtype.__name__} vs {b.dtype.__name__})")
     refuse_type(a)
-    total = one_number(out, a.dtype, a)
+    if axis is not None:
+        return along(a, b, scalar_of(a), out, axis)
+    total = one_number(out, scalar_of(a), a)
     count = a.size if count is None else count
     if count:
-        _weft.array_inner(a[:count], b[:count], total)
+        _weft.array_inner(numbers(a.contiguous().flatten()[:count]), numbers(b.contiguous().flatten()[:count]), total)
     else:
         total.zero_()
-    return total.list()[0] if out is None else None
+    return total.numpy()[0] if out is None else None
 
 
-def refuse_axis(name, axis):
-    """Refuses sums along one dimension."""
-    if axis is not None:
-        raise RuntimeError(f"{name}() along an axis is not supported yet")
+def scalar_of(values):
+    """The type of the components of an array's elements."""
+    return values.dtype if values.dtype.native.kind == "scalar" else values.dtype._wp_scalar_type_
+
+
+def numbers(values):
+    """The components of a contiguous array as one row of numbers, a view."""
+    return values if values.dtype.native.kind == "scalar" else values.scalars().flatten()
 
 
 def refuse_type(values):
     """Refuses element types of which there are no sums. Errors: RuntimeError."""
-    if values.dtype not in (float32, float64):
+    if values.dtype.native.kind == "struct" or scalar_of(values) not in (float32, float64):
         raise RuntimeError(f"Unsupported data type: {values.dtype.__name__}")
+
+
+@kernel
+def sum_rows(a: array(dtype=Any, ndim=2), out: array(dtype=Any)):
+    """The sum of each row."""
+    i = tid()
+    total = a.dtype(0.0)
+    for j in range(a.shape[1]):
+        total += a[i, j]
+    out[i] = total
+
+
+@kernel
+def multiply_rows(a: array(dtype=Any, ndim=2), b: array(dtype=Any, ndim=2), out: array(dtype=Any)):
+    """The sum of the products of each row."""
+    i = tid()
+    total = a.dtype(0.0)
+    for j in range(a.shape[1]):
+        total += a[i, j] * b[i, j]
+    out[i] = total
+
+
+def along(a, b, dtype, out, axis):
+    """Sums of an array along a dimension, or of the products of two arrays: a thread for each sum.
+
+    Errors: RuntimeError for a dimension that there is not, and for another shape or type of the target.
+    """
+    if not -a.ndim <= axis < a.ndim:
+        raise RuntimeError(f"an array of {a.ndim} dimensions has no axis {axis}")
+    axis %= a.ndim
+    shape = tuple(1 if k == axis else n for k, n in enumerate(a.shape))
+    given = out is not None
+    out = zeros(shape, dtype=dtype, device=a.device) if out is None else out
+    if tuple(out.shape) != shape or out.dtype.native is not dtype.native or out.native_device != a.native_device:
+        raise RuntimeError(f"out array should have type {dtype.__name__} and shape {shape}")
+    sums = out if out.is_contiguous else zeros(shape, dtype=dtype, device=a.device)
+    if a.size == 0:
+        sums.zero_()
+    else:
+        launch(sum_rows if b is None else multiply_rows, sums.size, [*rows_of(a, b, axis), sums.flatten()], device=a.device)
+    if sums is not out:
+        out.assign(sums)
+    return None if given else out
+
+
+def rows_of(a, b, axis):
+    """The arrays with the dimension last, and the others as one before it; of products, component by component."""
+    order = [k for k in range(a.ndim) if k != axis] + [axis]
+    made = []
+    for values in (a,) if b is None else (a, b):
+        lines = (values.transpose(order) if values.ndim > 1 else values).contiguous()
+        lines = lines.reshape((values.size // values.shape[axis], values.shape[axis]))
+        if b is not None and values.dtype.native.kind != "scalar":
+            lines = lines.scalars().reshape((lines.shape[0], lines.shape[1] * values.dtype._length_))
+        made.append(lines)
+    return made
 
 
 def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):
@@ -160,9 +246,74 @@ def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):
         raise ValueError(f"count must be non-negative, got {count}")
     if count == 0:
         return
+    names = f"{keys.dtype.__name__}, {values.dtype.__name__}"
+    for name, one in (("keys", keys), ("values", values)):
+        if not one.is_contiguous:
+            raise RuntimeError(
+                f"radix_sort_pairs() requires a contiguous {name} array, got non-contiguous {name} with data types: {names}"
+            )
     if keys.size < 2 * count or values.size < 2 * count:
         raise RuntimeError("Keys and values array storage must be large enough to contain 2*count elements")
-    _weft.sort_pairs(keys[:count], values[:count], begin_bit, end_bit or 0)
+    if keys.dtype not in (int32, uint32, float32, int64, uint64, float64) or values.itemsize not in (4, 8):
+        raise RuntimeError(f"Unsupported keys and values data types: {names}")
+    bits = 8 * keys.itemsize
+    last = bits if end_bit is None else end_bit
+    if not 0 <= begin_bit < last <= bits:
+        raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {last}) for {bits}-bit keys")
+    _weft.sort_pairs(keys[:count], values[:count], begin_bit, last)
+
+
+def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end_indices=None):
+    """Sorts keys in each of several parts of the first `count`, and the values with them. The arrays have room for twice
+    as many, as in Warp. Without ends, each segment ends where the next begins, and the last start is the last end.
+
+    Errors: RuntimeError for arrays that are too small, of other types, or on different devices.
+    Cost: waits for the bounds, and sorts one part after the other.
+    """
+    if keys.native_device != values.native_device:
+        raise RuntimeError(f"Array storage devices do not match ({keys.device} vs {values.device})")
+    if keys.size < 2 * count or values.size < 2 * count:
+        raise RuntimeError("Array storage must be large enough to contain 2*count elements")
+    if keys.dtype not in (int32, float32) or values.dtype is not int32:
+        raise RuntimeError(f"Unsupported data type: {keys.dtype.__name__}")
+    starts = segment_start_indices.numpy().tolist()
+    ends = starts[1:] if segment_end_indices is None else segment_end_indices.numpy().tolist()
+    for start, end in zip(starts, ends):
+        if not 0 <= start <= end <= count:
+            raise RuntimeError(f"segment {start} to {end} is no part of {count} keys")
+    for start, end in zip(starts, ends):
+        if end - start > 1:
+            _weft.sort_pairs(keys[start:end], values[start:end], 0, 0)
+
+
+def array_cast(in_array, out_array, count=None):
+    """Converts the numbers of an array to those of another: element by element, or, where the types have different numbers
+    of components, number by number, the first `count` elements.
+
+    Errors: RuntimeError for a count with several dimensions, and for sizes that do not fit.
+    """
+    if in_array.native_device != out_array.native_device:
+        raise RuntimeError(f"Array storage devices do not match ({in_array.device} vs {out_array.device})")
+    if count is not None and (in_array.ndim > 1 or out_array.ndim > 1):
+        raise RuntimeError("Partial cast is not supported for arrays with more than one dimension")
+    source, target = numbers(in_array.contiguous().flatten()), out_array
+    target = target if target.is_contiguous else _weft.empty(target.shape, target.element_dtype, target.native_device)
+    length = in_array.dtype._length_ if in_array.dtype.native.kind != "scalar" else 1
+    amount = source.size if count is None else count * length
+    there = numbers(target.flatten())
+    if amount > source.size or amount > there.size or count is None and source.size != there.size:
+        raise RuntimeError(f"{amount} numbers of {source.size} cannot be cast to {there.size}")
+    if amount:
+        launch(cast_numbers, amount, [source, there], device=in_array.device)
+    if target is not out_array:
+        out_array.assign(target)
+
+
+@kernel
+def cast_numbers(a: array(dtype=Any), out: array(dtype=Any)):
+    """Number by number."""
+    i = tid()
+    out[i] = out.dtype(a[i])
 
 
 def runlength_encode(values, run_values, run_lengths, run_count=None, value_count=None):

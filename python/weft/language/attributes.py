@@ -86,7 +86,7 @@ def component(base, k):
     """Scalar k of a value."""
     scalar = scalars.OF_CODE[base.type.native.code]
     if isinstance(base, ElementPlace):
-        return ElementPlace(base.address.component(k), scalar)
+        return ElementPlace(base.address.component(k), scalar, base.private)
     return PartPlace(base, scalar, (k,))
 
 
@@ -97,6 +97,6 @@ def field(e, base, name):
         return None
     if isinstance(base, ElementPlace):
         found = base.address.field(name)
-        return rebuild(kind, iter([found])) if isinstance(kind, ArrayType) else ElementPlace(found, kind)
+        return rebuild(kind, iter([found])) if isinstance(kind, ArrayType) else ElementPlace(found, kind, base.private)
     place = FieldPlace(base, name, kind)
     return place.read(e) if isinstance(kind, ArrayType) else place

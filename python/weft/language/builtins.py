@@ -9,6 +9,7 @@ from ..types.annotations import same_type
 from . import constructors, library, operators
 from .emitter import adapted_to
 from .errors import CodegenError, CodegenTypeError
+from .arrays.indexed import plain
 from .values import ArrayValue, Static, StructValue, TupleValue, Value, adapted, ids_of, literal, name_of_type, zero
 
 
@@ -490,7 +491,7 @@ def searched(name):
         if not all(isinstance(v, Value) and same_type(v.type, kind) for v, kind in zip(given, wanted)):
             library.no_form(name, values)
         dtypes = (array.dtype.native, *(v.type.native for v in given))
-        dtype, ids = _weft.call(name, dtypes, (array.ref, *(v.ids for v in given)))
+        dtype, ids = _weft.call(name, dtypes, (plain(array, name), *(v.ids for v in given)))
         # The last place where all elements are less, so that the result is always an index.
         end = given[1].ids if len(given) == 3 else (array.ref.shape(0),)
         last = _weft.binary(operators.OPS["sub"], end, (_weft.constant(_weft.INT32, 1),))
@@ -505,7 +506,7 @@ def sample_cdf(args):
     state, cdf = args.values
     if not isinstance(cdf, ArrayValue) or not isinstance(state, Value) or state.scalar is not scalars.uint32:
         library.no_form("sample_cdf", args.values)
-    index, state = _weft.call("sample_cdf", (state.type.native, cdf.dtype.native), (state.ids, cdf.ref))
+    index, state = _weft.call("sample_cdf", (state.type.native, cdf.dtype.native), (state.ids, plain(cdf, "sample_cdf")))
     args.assign(0, Value(scalars.uint32, tuple(state[1])))
     return Value(index[0].python, tuple(index[1]), nonneg=True)
 

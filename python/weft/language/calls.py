@@ -4,12 +4,14 @@ import ast
 import builtins as python
 
 from ..types import matrices, quaternions, vectors
-from . import atomics, builtins, constructors, functions, library, queries
+from ..types.empty import EmptyType
+from . import builtins, constructors, functions, library, queries, references
+from .arrays import atomics
 from .builtin import Builtin
-from .errors import CodegenError
+from .errors import CodegenError, CodegenTypeError, CodegenValueError
 from .signatures import FORMS
 from .statics import evaluate_static
-from .values import Static, name_of_type
+from .values import ArrayValue, Static, literal, name_of_type
 
 # Functions of Python itself that kernels have under the same name.
 OF_PYTHON = {
@@ -31,7 +33,7 @@ OF_PACKAGE = {
     quaternions.transformation: "transformation",
 }
 TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
-HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS}
+HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **references.HANDLERS}
 
 
 def call(e, node, targets):
@@ -51,9 +53,13 @@ def call(e, node, targets):
         return Static(values[0].type)
     if isinstance(thing, type):
         return construct(thing, values, keywords)
+    if isinstance(thing, EmptyType):
+        if values or keywords:
+            raise CodegenError(f"{ast.unparse(node.func)} has no components: it is made of nothing")
+        return Static(thing())
     arguments = builtins.Arguments(e, node, values, keywords, targets)
     if isinstance(thing, functions.Overloads):
-        return functions.call(thing, values, keywords)
+        return functions.call(thing, values, keywords, (e, node))
     key = thing.key if isinstance(thing, Builtin) else of_python(thing)
     if key is None:
         raise CodegenError(f"Could not find function {ast.unparse(node.func)} as a built-in or user-defined function")
@@ -92,6 +98,49 @@ def construct(cls, values, keywords):
     return constructors.construct(cls, values, keywords)
 
 
+def unpacked(e, node):
+    """The values of a starred argument. Errors: CodegenTypeError for what has no parts, and those of elements_of()."""
+    from . import expressions, places
+
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        base = places.locate(e, node.value)
+        if isinstance(base, ArrayValue):
+            return elements_of(e, base, node.slice)
+    items = expressions.items_of(expressions.evaluate(e, node))
+    if items is None:
+        raise CodegenTypeError(
+            f"Starred expressions are only supported for vectors, matrices, tuples and slices of arrays, not *{ast.unparse(node)}"
+        )
+    return items
+
+
+def elements_of(e, array, bounds):
+    """``*array[lo:hi:step]``: the elements, with bounds that are known while tracing.
+
+    Errors: CodegenValueError for bounds that are not known, missing or negative.
+    """
+    from . import expressions, places, subscripts
+
+    numbers = []
+    for part in (bounds.lower, bounds.upper, bounds.step):
+        value = None if part is None else subscripts.integer(expressions.evaluate(e, part))
+        numbers.append(None if value is None else subscripts.known_index(value))
+        if value is not None and numbers[-1] is None:
+            raise CodegenValueError("Slice component must be a compile-time constant to unpack a slice of an array")
+    low, high, step = numbers
+    if step is not None and step < 0:
+        raise CodegenValueError("the step cannot be negative where a slice of an array is unpacked")
+    if high is None:
+        raise CodegenValueError("unpacking a slice of an array requires explicit upper bound")
+    if high < 0 or (low or 0) < 0:
+        raise CodegenValueError("the bounds of a slice that is unpacked cannot be negative for arrays")
+    made = []
+    for k in range(low or 0, high, step or 1):
+        found = subscripts.of_array(e, array, [literal(k)])
+        made.append(found if isinstance(found, ArrayValue) else places.loaded(e, found))
+    return made
+
+
 def given(e, node):
     """The values of the arguments, with starred tuples unpacked, and those of the keywords."""
     from . import expressions
@@ -99,10 +148,7 @@ def given(e, node):
     values = []
     for argument in node.args:
         if isinstance(argument, ast.Starred):
-            items = expressions.items_of(expressions.evaluate(e, argument.value))
-            if items is None:
-                raise CodegenError(f"{ast.unparse(argument)} cannot be unpacked")
-            values.extend(items)
+            values.extend(unpacked(e, argument.value))
         else:
             values.append(expressions.evaluate(e, argument))
     keywords = {}

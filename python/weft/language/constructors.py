@@ -168,7 +168,8 @@ def of_many(kind, shape, dtype, args):
     if not dtype_given:
         typed = [n.scalar for n in numbers if n.literal is None]
         real = any(isinstance(n.literal, float) for n in numbers) or kind in ("quaternion", "transform")
-        dtype = typed[0] if typed else scalars.float32 if real else scalars.int32
+        booleans = all(isinstance(n.literal, bool) for n in numbers)
+        dtype = typed[0] if typed else scalars.float32 if real else scalars.bool if booleans else scalars.int32
 
     def message(name):
         if dtype_given:

@@ -67,15 +67,16 @@ class Emission:
         self.structured = True
         self.private = set()  # arrays whose elements are each used by one thread alone
 
-    def run(self, arguments):
+    def run(self, arguments, names=None):
         """Emits the function with its arguments, a dict of name to value. Returns the result of a function, or None.
+        `names` are those of all parameters, where some are variables already.
 
         Errors: those of weft.language.errors and whatever evaluation of Python's parts raises, with file and line.
         """
         from . import statements
 
         body = self.source.body
-        self.uses, self.private, self.structured = self.facts_of(tuple(arguments), body)
+        self.uses, self.private, self.structured = self.facts_of(names or tuple(arguments), body)
         before = _weft.set_place(self.source.file, self.line)
         try:
             for name, value in arguments.items():
@@ -95,7 +96,7 @@ class Emission:
         """
         facts = self.source.facts.get(arguments)
         if facts is None:
-            uses = NameScan(arguments, body).uses
+            uses = NameScan(arguments, body, self.environment.find).uses
             private = set() if self.is_function else private_arrays(arguments, body, uses)
             facts = self.source.facts[arguments] = (uses, private, not self.is_function or is_structured(body))
         return facts

@@ -11,6 +11,8 @@ import typing
 from .. import _weft
 from ..types import annotations
 from ..types.annotations import type_name
+from . import references
+from .arrays import indexed
 from .emitter import Emission, Environment, adapted_to
 from .errors import CodegenError
 from .source import source_of
@@ -50,6 +52,20 @@ class Overload:
         self.codes = {}
         self.gradient = None
         self.replay = None
+        self.reference_types_ = None
+
+    @property
+    def has_references(self):
+        """Whether a parameter stands for a variable of the caller."""
+        return bool(self.reference_types)
+
+    @property
+    def reference_types(self):
+        """The types of the variables for which parameters stand."""
+        if self.reference_types_ is None:
+            kinds = [kind for _, kind, _ in self.parameters]
+            self.reference_types_ = [kind.dtype for kind in kinds if isinstance(kind, annotations.RefType)]
+        return self.reference_types_
 
     @property
     def parameters(self):
@@ -70,7 +86,7 @@ class Overload:
             except TypeError as error:
                 raise CodegenError(f"parameter {name} of function {self.name}: {error}") from None
             found.append((name, kind, parameter.default))
-        if resolved.get("return") is not None:
+        if resolved.get("return") not in (None, type(None)):
             self.returns = annotations.value_type(resolved["return"])
         return found
 
@@ -172,7 +188,9 @@ class Code:
         overload = self.overload
         names = [name for name, _, _ in overload.parameters]
         emission = Emission(source, overload.name, environment, True, overload.options, return_type=overload.returns)
-        return emission.run(dict(zip(names, values)))
+        references.make_variables(emission, overload, values)
+        result = emission.run({n: v for n, v in zip(names, values) if n not in emission.names}, tuple(names))
+        return references.with_references(emission, overload, result)
 
     def call(self, values):
         """The result of a call."""
@@ -271,18 +289,31 @@ def shown(value):
     return type_name(value.type)
 
 
-def call(overloads, values, keywords):
-    """The result of calling a function of the program; None if it returns nothing."""
+def call(overloads, values, keywords, caller=None):
+    r"""The result of calling a function of the program; None if it returns nothing.
+
+    \param caller  the emission and the node of the call, without which functions cannot assign to the caller's variables
+    """
     overload, made = choose(overloads, values, keywords)
+    if not overload.has_references:
+        return call_overload(overload, made)
+    if caller is None:
+        raise CodegenError(f"{overloads.key}() assigns to its parameters: call it with variables in a kernel")
+    emission, node = caller
+    targets = references.argument_places(emission, node, overload)
+    return references.write_back(emission, overload, targets, call_overload(overload, made))
+
+
+def call_overload(overload, made):
+    """The result of the overload's code for values that it takes as they are."""
     kinds = tuple(kind_of(value) for value in made)
     code = overload.codes.get(kinds)
     if code is None:
         code = overload.codes[kinds] = Code(overload, kinds)
-    return code.trace(made) if any(map(lacks_arrays, made)) else code.call(made)
+    in_place = any(map(indexed.holds_indexed, made)) or any(map(holds_arrays, overload.reference_types))
+    return code.trace(made) if in_place else code.call(made)
 
 
-def lacks_arrays(value):
-    """Whether an argument is a struct some arrays of which the kernel has not set: such a one cannot cross a call."""
-    if isinstance(value, StructValue):
-        return any(isinstance(field, Static) or lacks_arrays(field) for field in value.fields.values())
-    return isinstance(value, TupleValue) and any(map(lacks_arrays, value.items))
+def holds_arrays(kind):
+    """Whether values of a type hold arrays, which cannot come out of a call."""
+    return kind.native.holds_arrays

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from .. import _weft
+from .. import _weft, config
 from ..types import composites, scalars
+from ..types.numpy_types import FROM_NUMPY
 from . import builtins, calls, operators
 from .errors import CODEGEN_ERRORS
 from .statics import apart, of_python
@@ -86,9 +87,11 @@ def python_value(value, numbers):
         return tuple(python_value(item, numbers) for item in value.items)
     if not isinstance(value, Value):
         raise RuntimeError("the function gives something that has no value on the host")
-    parts = [next(numbers) for _ in value.ids]
+    parts = [value.scalar.clean(next(numbers)) for _ in value.ids]
     if value.kind != "scalar":
         return value.type._make(parts)
+    if config.legacy_scalar_return_types:
+        return parts[0]
     return parts[0] if value.scalar in (scalars.int32, scalars.float32, scalars.bool) else value.type(parts[0])
 
 
@@ -112,6 +115,15 @@ def plain(value):
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
 
 
+def typed(value):
+    """A number as a function takes it: NumPy's have their own types, and Python's integers 32 bits."""
+    if isinstance(value, (np.number, np.bool_)) and np.dtype(type(value)) in FROM_NUMPY:
+        return FROM_NUMPY[np.dtype(type(value))](value.item())
+    if type(value) is int and not -(1 << 31) <= value < 1 << 31:
+        return scalars.int32(value)
+    return plain(value)
+
+
 def call(key, args, keywords):
     """The result of a function of the language. Errors: RuntimeError for arguments that do not fit, and for functions
     that exist in kernels alone.
@@ -122,16 +134,18 @@ def call(key, args, keywords):
         return check(key, args)
     if key in ONLY_IN_KERNELS or key.startswith("atomic_"):
         raise RuntimeError(f"{key}() may only be called from a Warp kernel")
-    args = [plain(a) for a in args]
+    given = [typed(a) for a in args]
 
     def emit():
-        values = [of_python(sequence_value(a)) for a in args]
+        values = [of_python(sequence_value(a)) for a in given]
         named = {name: of_python(value) for name, value in keywords.items()}
         return calls.run(key, builtins.Arguments(None, HostCall(), values, named, 1))
 
     try:
         result = evaluated(emit)
     except CODEGEN_ERRORS as error:
+        if any(isinstance(a, (np.number, np.bool_)) for a in args):
+            return call(key, [plain(a) for a in args], keywords)  # as bare numbers, which adapt
         raise not_compatible(key, [*args, *keywords.values()]) from error
     return result
 

@@ -90,12 +90,18 @@ def backwards(e, node, bounds):
     """
     lo, hi, step = complete(e, node, bounds)
     stride = known_number(step)
-    if not stride:
-        e.error(node, "the step of reversed(range()) is a number other than 0 that is known while tracing")
-    sign = adapted(literal(1 if stride > 0 else -1), lo.scalar)
+    if stride == 0:
+        e.error(node, "the step of reversed(range()) is 0")
+    one, minus = adapted(literal(1), lo.scalar), adapted(literal(-1), lo.scalar)
+    if stride is None:
+        negative = operators.binary("lt", step, adapted(literal(0), lo.scalar))
+        sign = Value(lo.scalar, _weft.select(negative.ids, minus.ids, one.ids))
+    else:
+        sign = one if stride > 0 else minus
     steps = operators.binary("floordiv", operators.binary("sub", operators.binary("sub", hi, lo), sign), step)
     last = operators.binary("add", lo, operators.binary("mul", steps, step))
-    return [last, operators.binary("sub", lo, step), adapted(literal(-stride), lo.scalar)]
+    back = operators.negate(step) if stride is None else adapted(literal(-stride), lo.scalar)
+    return [last, operators.binary("sub", lo, step), back]
 
 
 def range_loop(e, node, bounds):

@@ -6,6 +6,8 @@ stretch: then reading it is the value itself, as in straight-line C++. All other
 
 import ast
 
+from .errors import CodegenError
+
 LOOPS = (ast.For, ast.While)
 
 
@@ -42,7 +44,8 @@ class NameUse:
 class NameScan(ast.NodeVisitor):
     """Walks a function in the order in which it runs."""
 
-    def __init__(self, arguments, body):
+    def __init__(self, arguments, body, find=None):
+        self.find = find  # the object of a name of Python
         self.uses = {}
         self.path = ()
         self.position = 0
@@ -121,6 +124,11 @@ class NameScan(ast.NodeVisitor):
         for argument in node.args:
             if isinstance(argument, ast.Name) and writes_arguments(node.func):
                 self.store(argument.id)
+        if self.find is not None:
+            nodes = [*node.args, *(keyword.value for keyword in node.keywords)]
+            for name in names_written(node.func, nodes, self.find):
+                if name in self.uses:
+                    self.store(name)
 
     def visit_For(self, node):
         self.visit(node.iter)
@@ -153,6 +161,44 @@ def writes_arguments(function):
     """Whether a call names one of WRITERS."""
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
     return name in WRITERS
+
+
+def names_written(function, nodes, find):
+    r"""The names of arguments that a call may assign to.
+
+    \param function  the node of what is called
+    \param nodes  the nodes of the arguments
+    \param find  gives the object of a name of Python, or raises KeyError
+    """
+    if not takes_references(function, find):
+        return []
+    names = []
+    for node in nodes:
+        while isinstance(node, (ast.Subscript, ast.Attribute)):
+            node = node.value
+        if isinstance(node, ast.Name):
+            names.append(node.id)
+    return names
+
+
+def takes_references(function, find):
+    """Whether a function that a call names has reference parameters; of one that only a run tells: True."""
+    try:
+        called = object_of(function, find)
+        return any(overload.has_references for overload in getattr(called, "overloads", None) or ())
+    except (KeyError, AttributeError):
+        return isinstance(function, ast.Name)  # a name of the function itself, such as a parameter
+    except (CodegenError, NameError):
+        return False  # the call says what is wrong with its annotations
+
+
+def object_of(node, find):
+    """The object that a chain of names means. Errors: KeyError and AttributeError for none."""
+    if isinstance(node, ast.Name):
+        return find(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(object_of(node.value, find), node.attr)
+    raise KeyError("not a name")
 
 
 def private_arrays(arguments, body, uses):

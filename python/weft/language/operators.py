@@ -282,7 +282,7 @@ def compare(name, a, b):
         equal = Value(scalars.bool, (_weft.all_equal(a.ids, b.ids),))
         return equal if name == "eq" else logical_not(equal)
     if a.scalar is scalars.bool and name not in ("eq", "ne"):
-        refuse(name, a, b)
+        a, b = converted(a, scalars.int32), converted(b, scalars.int32)
     if name in ("gt", "ge"):
         a, b, name = b, a, "lt" if name == "gt" else "le"
     return Value(scalars.bool, _weft.binary(OPS[name], a.ids, b.ids))

@@ -224,6 +224,8 @@ def load(address, kind):
     if kind.native.kind == "struct" and kind.native.holds_arrays:
         fields = {}
         for name, field in kind._wp_layout_.items():
+            if isinstance(field, ArrayType) and field.indexed:
+                raise CodegenError(f"field {name} is an indexed array in memory: pass its struct as an argument")
             part = address.field(name)
             fields[name] = rebuild(field, iter([part])) if isinstance(part, _weft.ArrayRef) else load(part, field)
         return StructValue(kind, fields)

@@ -4,6 +4,8 @@ import ast
 
 from .. import _weft
 from ..types import matrices, scalars, vectors
+from ..types.empty import empty_type
+from .arrays import views
 from .derivatives import is_adjoint, renamed
 from .errors import CodegenError, CodegenIndexError, CodegenTypeError, CodegenValueError
 from .operators import OPS
@@ -36,7 +38,7 @@ def part(e, base, node):
 
 
 def keys_of(e, node):
-    """The indices of a subscript: integers of the trace, and slices of such."""
+    """The indices of a subscript, at least one: integers of the trace, and slices of such. Errors: CodegenError."""
     from . import expressions
 
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -53,6 +55,8 @@ def keys_of(e, node):
             keys.extend(Value(value.scalar, (i,)) for i in value.ids)
         else:
             keys.append(integer(value))
+    if not keys:
+        raise CodegenError("a subscript needs an index")
     return keys
 
 
@@ -89,7 +93,8 @@ def of_array(e, array, keys):
     for k, key in enumerate(keys):
         if not nonnegative(key):
             wrap |= 1 << k
-    return ElementPlace(array.ref.element(tuple(k.id for k in keys), wrap), array.dtype, array.name in e.private)
+    private = array.name in e.private or getattr(array.ref, "is_private", False)
+    return ElementPlace(array.ref.element(tuple(k.id for k in keys), wrap), array.dtype, private)
 
 
 def nonnegative(key):
@@ -105,24 +110,35 @@ def unreached(e, array, keys):
 
 
 def sliced(array, keys):
-    """``array[i, lo:hi:step, ...]``: single indices first, then at most one slice, then whole dimensions."""
+    """``array[i, lo:hi:step, ...]``: the module's own view where single indices come first and one slice after them; else
+    a view of this package.
+    """
+    if len(keys) > array.ndim:
+        raise CodegenError(f"an array of {array.ndim} dimensions is indexed by {len(keys)} keys")
     ref = array.ref
+    if isinstance(ref, views.View) or not is_simple(keys, ref.ndim):
+        return ArrayValue(views.View.of(ref, keys), array.dtype, array.name)
     if ref.ndim == len(keys) == 2 and isinstance(keys[0], slice):
         return ArrayValue(sliced_plane(ref, *keys), array.dtype, array.name)
-    done = False
     for key in keys:
         if not isinstance(key, slice):
-            if done:
-                raise CodegenError("kernels slice an array after its single indices, as in a[i, 1:3]")
             ref = ref.row(key.id, not nonnegative(key))
-        elif key == slice(None):
-            done = True
-        elif done:
-            raise CodegenError("kernels slice one dimension of an array at a time")
-        else:
+        elif key != slice(None):
             ref = slice_dimension(ref, key)
-            done = True
     return ArrayValue(ref, array.dtype, array.name)
+
+
+def is_simple(keys, ndim):
+    """Whether the module's views say what keys name: single indices, then one slice with a known positive step, then whole
+    dimensions; or two slices of a plane.
+    """
+    slices = [k for k in keys if isinstance(k, slice)]
+    if any(s.step is not None and (known_index(s.step) is None or known_index(s.step) < 0) for s in slices):
+        return False
+    if ndim == len(keys) == 2:
+        return True
+    first = next(k for k, key in enumerate(keys) if isinstance(key, slice))
+    return all(key == slice(None) for key in keys[first + 1 :])
 
 
 def sliced_plane(ref, first, second):
@@ -198,16 +214,16 @@ def of_vector(base, key):
     if isinstance(key, slice):
         leaves = places_in(key, count)
         if not leaves:
-            raise CodegenIndexError("the slice names no component")
+            return Static(empty_type("vector", (0,), scalar)())
         return PartPlace(base, vectors.vector(len(leaves), scalar), leaves)
     number = place_in(key, count, base.type.__name__)
     if number is not None:
         if isinstance(base, ElementPlace):
-            return ElementPlace(base.address.component(number), scalar)
+            return ElementPlace(base.address.component(number), scalar, base.private)
         return PartPlace(base, scalar, (number,))
     index = counted_from_start(key, count)
     if isinstance(base, ElementPlace):
-        return ElementPlace(base.address.at(index.id, count, 1), scalar)
+        return ElementPlace(base.address.at(index.id, count, 1), scalar, base.private)
     return ChosenPlace(base, scalar, index, count)
 
 
@@ -229,11 +245,11 @@ def row_of_matrix(base, key):
     number = place_in(key, rows, base.type.__name__)
     if number is not None:
         if isinstance(base, ElementPlace):
-            return ElementPlace(base.address.row(number), kind)
+            return ElementPlace(base.address.row(number), kind, base.private)
         return PartPlace(base, kind, tuple(range(number * columns, (number + 1) * columns)))
     index = counted_from_start(key, rows)
     if isinstance(base, ElementPlace):
-        return ElementPlace(base.address.at(index.id, rows, columns), kind)
+        return ElementPlace(base.address.at(index.id, rows, columns), kind, base.private)
     return ChosenPlace(base, kind, index, rows)
 
 
@@ -254,7 +270,8 @@ def block_of_matrix(base, keys):
             named.append((number,))
             single.append(True)
     if not named[0] or not named[1]:
-        raise CodegenIndexError("the slice names no element")
+        extents = tuple(len(places) for places, one in zip(named, single) if not one)
+        return Static(empty_type("matrix" if len(extents) == 2 else "vector", extents, scalar)())
     leaves = tuple(r * columns + c for r in named[0] for c in named[1])
     if any(single):
         return PartPlace(base, vectors.vector(len(leaves), scalar), leaves)

@@ -3,6 +3,7 @@
 from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, type_name
+from .errors import CodegenError
 
 
 class Value:
@@ -62,7 +63,27 @@ class ArrayValue:
     @property
     def type(self):
         """The array's type, as annotations name it."""
-        return ArrayType(self.dtype, self.ref.ndim)
+        return ArrayType(self.dtype, self.ref.ndim, getattr(self.ref, "indexed", False))
+
+
+class NoArray:
+    """Stands for the array of a struct that a kernel made and has not assigned: it has no elements."""
+
+    is_null = True
+
+    def __init__(self, kind):
+        self.ndim = kind.ndim
+        self.indexed = kind.indexed
+
+    def shape(self, k, code=_weft.INT32):
+        """0."""
+        return _weft.constant(code, 0)
+
+    def refuse(self, *args):
+        """Throws the error of a use of its elements."""
+        raise CodegenError("the array of the struct is not assigned: it has no elements")
+
+    element = load = store = row = slice = transpose = gradient = refuse
 
 
 class StructValue:
@@ -217,6 +238,6 @@ def zero(kind):
     if kind.native.kind == "struct":
         fields = {}
         for name, field in kind._wp_layout_.items():
-            fields[name] = Static(None) if isinstance(field, ArrayType) else zero(field)
+            fields[name] = ArrayValue(NoArray(field), field.dtype, name) if isinstance(field, ArrayType) else zero(field)
         return StructValue(kind, fields)
     return Value(kind, _weft.zeros_of(kind.native))

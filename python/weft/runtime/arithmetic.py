@@ -1,77 +1,48 @@
-"""Operators of arrays: element by element with another array of the same shape, or with one value."""
+"""Operators of arrays: element by element with another array, whose shape is broadcast, or with one value."""
 
-from typing import Any
-
-from .. import _weft
 from ..language.builtin import Builtin
-from ..types.annotations import ArrayType
-from .kernel import Kernel
+from .mapping import in_place, is_operand, map, operand  # noqa: A004
 
-OPERATORS = ("add", "sub", "mul", "div", "mod")
-tid = Builtin("tid")
-made_ = {}
-
-Elements = ArrayType(Any, 1)
-
-
-def kernel_of(name, form):
-    """The kernel of an operator: `form` says which of its operands are arrays ("aa", "as", "sa")."""
-    made = made_.get((name, form))
-    if made is None:
-        operate = Builtin(name)
-
-        def both(a: Elements, b: Elements, out: Elements):
-            i = tid()
-            out[i] = operate(a[i], b[i])
-
-        def right(a: Elements, b: Any, out: Elements):
-            i = tid()
-            out[i] = operate(a[i], b)
-
-        def left(a: Any, b: Elements, out: Elements):
-            i = tid()
-            out[i] = operate(a, b[i])
-
-        function = {"aa": both, "as": right, "sa": left}[form]
-        made = made_[name, form] = Kernel(function, key=f"array_{name}_{form}")
-    return made
-
-
-def operate(name, a, b):
-    """The array of an operator's results. NotImplemented for what is no operand.
-
-    Errors: RuntimeError for arrays of different shapes or devices; CodegenError for element types without the operator.
-    """
-    arrays = [x for x in (a, b) if isinstance(x, _weft.Array)]
-    if len(arrays) == 2 and a.shape != b.shape:
-        raise RuntimeError(f"Shapes {tuple(a.shape)} and {tuple(b.shape)} are not broadcastable")
-    first = arrays[0]
-    operands, form = [], ""
-    for operand in (a, b):
-        if isinstance(operand, _weft.Array):
-            operands.append(operand.contiguous().flatten())
-            form += "a"
-        else:
-            if isinstance(operand, (int, float)) and first.dtype.native.kind == "scalar":
-                operand = first.dtype(operand)
-            operands.append(operand)
-            form += "s"
-    out = _weft.empty(first.size, first.element_dtype, first.native_device)
-    _weft.launch(kernel_of(name, form), first.size, [*operands, out])
-    return out.reshape(first.shape)
+OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floordiv",
+    "mod": "mod",
+    "pow": "pow",
+    "and": "bit_and",
+    "or": "bit_or",
+    "xor": "bit_xor",
+    "lshift": "lshift",
+    "rshift": "rshift",
+}
+UNARY = {"neg": "neg", "pos": "pos", "invert": "invert"}
 
 
 def add_operators(cls):
-    """Gives a class of arrays the operators."""
+    """Gives a class of arrays the operators. They raise what map() raises; NotImplemented for what is no operand."""
 
-    def forward(name):
-        return lambda self, other: operate(name, self, other)
+    def operator(name):
+        function = Builtin(name)
 
-    def backward(name):
-        return lambda self, other: operate(name, other, self)
+        def forward(self, other):
+            return map(function, self, operand(self, other)) if is_operand(other) else NotImplemented
 
-    for name in OPERATORS:
-        spelled = "truediv" if name == "div" else name
-        setattr(cls, f"__{spelled}__", forward(name))
-        setattr(cls, f"__r{spelled}__", backward(name))
-    cls.__neg__ = lambda self: operate("mul", self, -1)
+        def backward(self, other):
+            return map(function, operand(self, other), self) if is_operand(other) else NotImplemented
+
+        def changed(self, other):
+            return in_place(function, self, other) if is_operand(other) else NotImplemented
+
+        return forward, backward, changed
+
+    for spelled, name in OPERATORS.items():
+        forward, backward, changed = operator(name)
+        setattr(cls, f"__{spelled}__", forward)
+        setattr(cls, f"__r{spelled}__", backward)
+        setattr(cls, f"__i{spelled}__", changed)
+    for spelled, name in UNARY.items():
+        setattr(cls, f"__{spelled}__", lambda self, function=Builtin(name): map(function, self))
+
+

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _weft
 from ..types import composites, numpy_types, structs
-from ..types.annotations import ArrayType, element_type, is_concrete, type_name
+from ..types.annotations import ArrayType, dimensions_of, element_type, is_concrete, type_name
 from .device import device_from, get_device, of_native
 
 
@@ -70,7 +70,9 @@ class array(_weft.Array):
 
     def __class_getitem__(cls, item):
         dtype, *rest = item if isinstance(item, tuple) else (item,)
-        return ArrayType(dtype, getattr(cls, "_wp_ndim_", None) or (rest[0] if rest else 1))
+        if rest and getattr(cls, "_wp_ndim_", None):
+            raise TypeError(f"{cls.__name__} takes a single type parameter, the type of an element")
+        return ArrayType(dtype, getattr(cls, "_wp_ndim_", None) or (dimensions_of(rest[0]) if rest else 1))
 
     @property
     def device(self):
@@ -173,7 +175,7 @@ class array(_weft.Array):
 
         Errors: RuntimeError for another shape.
         """
-        if isinstance(src, _weft.Array):
+        if isinstance(src, (_weft.Array, indexedarray)):
             copy(self, src)
             return self
         made = from_data(src, self.dtype, None, None, self.native_device, True)
@@ -206,11 +208,16 @@ class array(_weft.Array):
         return self.viewed_with_grad(lambda a: _weft.Array.reshape(a, shape))
 
     def view(self, dtype):
-        """The same bytes as elements of another type of the same size."""
+        """The same bytes as elements of another type: of the same size; or, with further dimensions, vectors and matrices
+        as their scalars.
+
+        Errors: TypeError for types whose sizes do not fit.
+        """
         dtype = element_type(dtype)
-        if dtype.native.size != self.itemsize:
-            raise RuntimeError("Cannot cast dtypes of unequal byte size")
-        return self.viewed_with_grad(lambda a: _weft.Array.view(a, dtype.native))
+        if dtype.native.size == self.itemsize:
+            return self.viewed_with_grad(lambda a: _weft.Array.view(a, dtype.native))
+        check_view(self.dtype, dtype)
+        return self.viewed_with_grad(lambda a: viewed_apart(a, dtype))
 
     def transpose(self, axes=None):
         """The dimensions in another order, reversed if none is given, a view. Errors: RuntimeError for wrong axes."""
@@ -234,6 +241,8 @@ class array(_weft.Array):
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > self.ndim:
             raise IndexError(f"the array has {self.ndim} dimensions, not {len(keys)}")
+        if any(isinstance(k, _weft.Array) for k in keys):
+            return choose(self, keys)
         if len(keys) == self.ndim and all(is_index(k) for k in keys):
             return self.element(tuple(place(k, n) for k, n in zip(keys, self.shape)))
         return self.viewed_with_grad(lambda a: part(a, keys))
@@ -280,6 +289,35 @@ def array_of_ndim(n):
 
 
 array1d, array2d, array3d, array4d = (array_of_ndim(n) for n in (1, 2, 3, 4))
+
+
+def check_view(source, target):
+    """Refuses a view between types of which neither is the scalar of the other. Errors: TypeError."""
+
+    def described(what, cls):
+        scalar = getattr(cls, "_wp_scalar_type_", None)
+        if cls.native.kind in ("scalar", "struct") or scalar is None:
+            return cls.native.size, f"{what} dtype has size {cls.native.size} bytes"
+        return scalar.native.size, f"{what} scalar dtype {scalar.__name__} has size {scalar.native.size} bytes"
+
+    source_size, source_text = described("source", source)
+    target_size, target_text = described("target", target)
+    one_is_scalar = "scalar" in (source.native.kind, target.native.kind)
+    if source_size != target_size or not one_is_scalar or "struct" in (source.native.kind, target.native.kind):
+        raise TypeError(
+            f"cannot create an array view with dtype {type_name(target)} from source dtype {type_name(source)}: "
+            f"{source_text}, but {target_text}"
+        )
+
+
+def viewed_apart(array, dtype):
+    """The scalars of an array of composite elements with a dimension for each of theirs."""
+    if dtype.native.kind == "scalar":
+        shape = (*array.shape, *array.dtype._shape_)
+        scalars = array.scalars()
+        scalars = scalars if scalars.dtype is dtype else _weft.Array.view(scalars, dtype.native)
+        return scalars if scalars.ndim == len(shape) else _weft.Array.reshape(scalars, shape)
+    raise TypeError(f"views of numbers as {type_name(dtype)} are not supported yet: wp.array(values, dtype=...) copies them")
 
 
 def is_index(key):
@@ -444,6 +482,8 @@ def from_data(data, dtype, shape, ndim, device, copy):
         dtype = numpy_types.guess_element(data)
     converted = to_numpy(data, dtype)
     base, inner = numpy_types.element_layout(dtype)
+    if len(inner) == 1 and converted.ndim > 1 and converted.shape[-2:] == (*inner, 1):
+        converted = converted[..., 0]  # columns
     outer = outer_shape(converted, dtype, inner, shape)
     native = device_from(device)
     shares = isinstance(data, np.ndarray) or hasattr(data, "__array_interface__")
@@ -585,18 +625,30 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
 
     Errors: RuntimeError for other types or shapes, or for elements beyond an end.
     """
+    if not all(hasattr(n, "__index__") for n in (dest_offset, src_offset, count)):
+        raise RuntimeError("the offsets and the count of a copy must be integers")
+    for name, n in (("Source offset", src_offset), ("Destination offset", dest_offset), ("count", count)):
+        if n < 0:
+            raise RuntimeError(f"{name} must be non-negative, not {n}")
+    if isinstance(dest, indexedarray) or isinstance(src, indexedarray):
+        if dest_offset or src_offset or count:
+            raise RuntimeError("indexed or Fabric arrays are copied as a whole, without offsets")
+        return copy_indexed(dest, src)
     if not isinstance(dest, _weft.Array) or not isinstance(src, _weft.Array):
         raise RuntimeError("Copy source and destination must be arrays")
     if src.element_dtype is not dest.element_dtype:
         src = like_target(dest, src)
     if dest_offset or src_offset or count:
         count = count if count > 0 else src.size - src_offset
-        if src_offset < 0:
-            raise RuntimeError("Source offset must be non-negative")
         if src_offset + count > src.size:
-            raise RuntimeError(f"Trying to copy source buffer with size ({count}) from offset ({src_offset}) is too large")
-        if src.ndim == dest.ndim == 1 and not (src.is_contiguous and dest.is_contiguous):
+            raise RuntimeError(
+                f"Trying to copy source buffer with size ({count}) from offset ({src_offset}) is too large: "
+                f"it exceeds the source size {src.size}"
+            )
+        if not (src.is_contiguous and dest.is_contiguous):
             refuse_offsets(dest, dest_offset, count)
+            if not src.ndim == dest.ndim == 1:
+                raise RuntimeError("offsets and counts of arrays that are not contiguous are only supported for 1-D arrays")
             dest.slice(0, dest_offset, dest_offset + count, 1).copy_from(src.slice(0, src_offset, src_offset + count, 1))
             return
         refuse_offsets(dest, dest_offset, count)
@@ -607,7 +659,7 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
             dest.reshape(src.shape).copy_from(src)
             return
         if src.ndim == dest.ndim == 1 and src.size < dest.size:
-            dest.copy_range(src, 0, 0, src.size)
+            dest.slice(0, 0, src.size, 1).copy_from(src)
             return
         raise RuntimeError(
             f"Incompatible array shapes: destination shape={tuple(dest.shape)}, source shape={tuple(src.shape)}"
@@ -626,8 +678,10 @@ def like_target(dest, src):
     if src.itemsize == dest.itemsize and src.shape == dest.shape:
         return _weft.Array.view(src, dest.element_dtype)
     raise RuntimeError(
-        f"Incompatible array data types: destination {type_name(dest.dtype)}, source {type_name(src.dtype)}"
+        f"Incompatible array data types: destination dtype={type_name(dest.dtype)}, source dtype={type_name(src.dtype)}"
     )
 
 
 _weft.set_array_class(array)
+
+from .indexed import choose, copy_indexed, indexedarray  # noqa: E402  (which make their elements' arrays here)

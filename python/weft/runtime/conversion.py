@@ -24,12 +24,14 @@ def open_parameter(kernel, position, param):
     name = kernel.parameters[position][0]
     if isinstance(param, tuple):
         return name, ArrayType(param[0].python, param[1])
-    return name, param.python
+    return name, param.python  # of an indexed array its type
 
 
 def convert_array(kernel, name, kind, value):
     """An array argument."""
-    where = f"Error launching kernel '{kernel.key}', argument '{name}' expects an array of type {kind!r}"
+    where = f"Error launching kernel '{kernel.key}', argument '{name}' expects an array of type {kind.described()}"
+    if isinstance(value, _weft.Array) and kind.indexed:
+        raise RuntimeError(f"{where}, but passed value is no indexed array.")
     if isinstance(value, _weft.Array):
         if value.element_dtype is not kind.dtype.native:
             raise RuntimeError(f"{where}, but passed value has dtype={type_name(value.dtype)}.")

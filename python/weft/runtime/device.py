@@ -199,6 +199,37 @@ def synchronize_device(device=None):
     get_device(device).native.synchronize()
 
 
+def is_mempool_supported(device):
+    """Whether a device keeps freed memory for later arrays: GPUs do."""
+    return get_device(device).is_mempool_supported
+
+
+def is_mempool_enabled(device):
+    """The same: it cannot be turned off."""
+    return get_device(device).is_mempool_enabled
+
+
+def is_mempool_access_supported(target, peer):
+    """Whether kernels of one device use the pooled memory of another: those of the same device do."""
+    return get_device(target) == get_device(peer) and get_device(target).is_mempool_supported
+
+
+def is_mempool_access_enabled(target, peer):
+    """The same."""
+    return is_mempool_access_supported(target, peer)
+
+
+def is_peer_access_supported(target, peer):
+    """Whether kernels of a GPU use the memory of another directly: none do."""
+    get_device(target), get_device(peer)  # refuses names that no device has
+    return False
+
+
+def is_peer_access_enabled(target, peer):
+    """The same."""
+    return is_peer_access_supported(target, peer)
+
+
 class ScopedDevice:
     """A `with` block in which a device is the current one."""
 

@@ -22,6 +22,14 @@ class Function(Overloads):
         """Whether there is an overload with the annotations of a function."""
         return any(written_annotations(o.function) == written_annotations(function) for o in self.overloads)
 
+    def add(self, function, options=None):
+        """Adds an overload. Errors: RuntimeError for one that differs from another only in what is a reference."""
+        for other in self.overloads:
+            first, second = references_of(other.function), references_of(function)
+            if first[0] != second[0] and first[1] == second[1]:
+                raise RuntimeError(f"overloads of {self.key} differ only in which parameters are wp.ref[...]")
+        return super().add(function, options)
+
     def redefined(self, function):
         """A function with the other overloads, and the new one in place of the one with its annotations."""
         made = Function(function, key=self.key, module=self.module)
@@ -54,6 +62,14 @@ class Function(Overloads):
 
     def __repr__(self):
         return f"<Function {self.key}>"
+
+
+def references_of(function):
+    """Which parameters of a function are references, and the types of all, those of the variables for references."""
+    written = [a for name, a in function.__annotations__.items() if name != "return"]
+    plain = [a.dtype if isinstance(a, annotations.RefType) else a for a in written]
+    kinds = [annotations.value_type(a) if a in (int, float, bool) else a for a in plain]
+    return [isinstance(a, annotations.RefType) for a in written], kinds
 
 
 def fits(overload, args, keywords):

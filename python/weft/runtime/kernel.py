@@ -6,13 +6,19 @@ import re
 import typing
 
 from .. import _weft, config
+from ..language.arrays import indexed
 from ..language.emitter import Emission, Environment
 from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
 from ..language.source import source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name
+from .identity import identity_of, is_settled
 from .module import Module, get_module
+
+NOTHING = (None, type(None))
+"""The annotations of a function that returns nothing."""
+
 
 class Kernel(_weft.KernelHandle):
     """A kernel: a Python function with annotated parameters that returns nothing.
@@ -46,7 +52,7 @@ class Kernel(_weft.KernelHandle):
     def read_parameters(self):
         """Reads the signature; strings among the annotations are evaluated now."""
         resolved = annotations.resolve_annotations(self.func)
-        if resolved.get("return") is not None:
+        if resolved.get("return") not in NOTHING:
             raise CodegenTypeError(KERNEL_RETURNS)
         found = []
         for k, (name, parameter) in enumerate(inspect.signature(self.func).parameters.items()):
@@ -177,7 +183,7 @@ def native_parameter(kernel, name, kind):
     """A parameter's type as the module takes it. Errors: CodegenError for types that kernels do not get from outside."""
     if isinstance(kind, ArrayType):
         if kind.indexed:
-            raise CodegenError(f"kernel {kernel}, parameter {name}: indexed arrays are not supported yet")
+            return indexed.native_type(kind)
         return (kind.dtype.native, kind.ndim)
     if not annotations.is_concrete(kind):
         raise CodegenError(f"kernel {kernel}, parameter {name}: {type_name(kind)} is no type of a kernel's argument")
@@ -194,6 +200,8 @@ def trace(source, key, environment, parameters, options, args):
 
 def argument(name, kind, part):
     """A kernel's argument as an expression: a struct that holds arrays comes field by field."""
+    if isinstance(kind, ArrayType) and kind.indexed:
+        return indexed.value_of(kind, part, name)
     if isinstance(kind, ArrayType):
         return ArrayValue(part, kind.dtype, name)
     if isinstance(part, dict):
@@ -222,7 +230,7 @@ def type_of_value(value, kind):
 def array_type(value, element, kind):
     """The type of an array, of the package or of others, as a parameter whose type is open takes it."""
     if annotations.is_concrete(element):
-        return ArrayType(element, value.ndim)
+        return ArrayType(element, value.ndim, getattr(value, "_wp_is_indexed_", False))
     from ..types.numpy_types import dtype_from_numpy
 
     try:
@@ -246,13 +254,38 @@ def kernel(f=None, *, name=None, enable_backward=None, module=None, launch_bound
         given = {k: v for k, v in options.items() if v is not None}
         if enable_backward is not None:
             given["enable_backward"] = enable_backward
-        home = module
         if module == "unique":
-            home = Module(f"{function.__module__}.{function.__qualname__}")
-            home.options.update(get_module(function.__module__).options)
-        return Kernel(function, key=name, module=home, options=given)
+            return unique_kernel(function, name, given)
+        return Kernel(function, key=name, module=module, options=given)
 
     return made if f is None else made(f)
+
+
+unique_ = {}
+
+
+def unique_kernel(function, name, options):
+    """The kernel of a function in a module of its own: the one that there is already if it was defined before, with the
+    same options, and sees the same values.
+    """
+    module_options = get_module(function.__module__).options
+    try:
+        if not is_settled(function):
+            raise TypeError("it may see something else the next time")
+        annotated = tuple(function.__annotations__.items())
+        settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)))
+        key = (identity_of(function), function.__module__, function.__qualname__, name, annotated, settings)
+        known = unique_.get(key)
+    except TypeError:  # something that cannot be a key
+        key = known = None
+    if known is not None:
+        return known
+    home = Module(f"{function.__module__}.{function.__qualname__}")
+    home.options.update(module_options)
+    made = Kernel(function, key=name, module=home, options=options)
+    if key is not None:
+        unique_[key] = made
+    return made
 
 
 def overload(kernel, arg_types=None):
@@ -260,13 +293,13 @@ def overload(kernel, arg_types=None):
 
     `kernel` is a generic kernel and `arg_types` a list of types or a dict of some by name. As a decorator of a function
     without a body, whose name and annotations say the same, it gives the generic kernel.
-    Errors: RuntimeError for types that the kernel does not take.
+    Errors: RuntimeError for types that the kernel does not take; TypeError for a function that says it returns something.
     """
     if isinstance(kernel, Kernel):
         return kernel.add_overload(arg_types or {})
     function = kernel
-    if function.__annotations__.get("return") not in (None, "None"):
-        raise RuntimeError("Return annotations are not allowed on @wp.overload stubs")
+    if function.__annotations__.get("return") not in (*NOTHING, "None"):
+        raise TypeError("Return annotations are not allowed on @wp.overload stubs")
     key = key_of(function)
     kernels = get_module(function.__module__).kernels.values()
     named = [k for k in kernels if k.key == key] or [k for k in kernels if key_of(k.func) == key]

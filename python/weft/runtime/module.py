@@ -1,8 +1,10 @@
 """Modules: the kernels and functions of one Python module, with the options that they share."""
 
+import hashlib
 import sys
 import warnings
 
+from .. import config
 from ..language.errors import CodegenError
 
 OPTIONS = {
@@ -19,6 +21,9 @@ OPTIONS = {
     "deterministic": None,
 }
 """The options that a module knows, with their defaults. Those that concern compilers of others are kept and ignored."""
+
+SETTINGS = ("mode", "max_unroll", "fuse_fp", "verify_fp")
+"""The settings of the package that kernels take where their module says nothing."""
 
 modules_ = {}
 
@@ -45,6 +50,26 @@ class Module:
             except Exception as error:
                 warnings.warn(f"kernel {kernel.key}: {error}", RuntimeWarning, stacklevel=3)
         return self
+
+    def hash_module(self):
+        """A hash, as bytes, of all that the module's kernels do: of their code, with the functions and constants that they
+        use, and of the module's options. Generic kernels count with the types for which they were launched.
+
+        Errors: CodegenError for a kernel that cannot be traced.
+        Cost: traces all kernels.
+        """
+        made = hashlib.sha256(repr(sorted(self.options.items())).encode())
+        made.update(repr([getattr(config, name) for name in SETTINGS]).encode())
+        for key in sorted(self.kernels):
+            kernel = self.kernels[key]
+            made.update(repr((key, sorted(kernel.options.items(), key=str))).encode())
+            if kernel.is_generic:
+                made.update(kernel.func.__code__.co_code)
+            for concrete in kernel.instances.values() if kernel.is_generic else (kernel,):
+                made.update(concrete.native_kernel().ir_hash().encode())
+        return made.digest()
+
+    get_module_hash = hash_module
 
     def unload(self):
         """Forgets nothing that is in use: compiled programs belong to the kernels."""

@@ -11,6 +11,8 @@ from .named import NAMED
 from .patterns import Float as Float
 from .patterns import Int as Int
 from .patterns import Scalar as Scalar
+from .quaternions import Quaternion as Quaternion
+from .quaternions import Transform as Transformation
 from .quaternions import quaternion as quaternion
 from .quaternions import transformation as transformation
 from .scalars import SCALARS, bool  # noqa: A004

@@ -10,18 +10,23 @@ from . import composites, patterns, scalars
 class ArrayType:
     """The annotation of an array parameter: ``wp.array(dtype=float)``, ``wp.array2d[wp.vec3]``, ...
 
-    `dtype` is an element type of the package, ``Any`` or an open type; `ndim` is 1 to 4, or None where it is open.
+    `dtype` is an element type of the package, ``Any`` or an open type; `ndim` is 1 to 4, or ``Any``.
+    Errors: ValueError for another number of dimensions. A type that no array has is refused where a kernel uses it.
     """
 
+    __slots__ = ("dtype", "indexed", "ndim")
+
     def __init__(self, dtype=Any, ndim=1, indexed=False):
-        self.dtype = element_type(dtype)
-        self.ndim = ndim
+        self.dtype = annotated_element(dtype)
+        self.ndim = Any if ndim is None else ndim
         self.indexed = indexed
+        if ndim is not None and ndim is not Any and ndim not in (1, 2, 3, 4):
+            raise ValueError(f"ndim must be between 1 and 4, not {ndim}")
 
     @property
     def is_open(self):
         """Whether arguments decide the element type or the number of dimensions."""
-        return self.ndim is None or not is_concrete(self.dtype)
+        return self.ndim is Any or not is_concrete(self.dtype)
 
     def __eq__(self, other):
         return isinstance(other, ArrayType) and (self.dtype, self.ndim, self.indexed) == (
@@ -33,9 +38,82 @@ class ArrayType:
     def __hash__(self):
         return hash((self.dtype, self.ndim, self.indexed))
 
-    def __repr__(self):
+    def __or__(self, other):
+        return typing.Union[self, other]
+
+    def __ror__(self, other):
+        return typing.Union[other, self]
+
+    def described(self):
+        """The type as messages of launches show it."""
         name = "indexedarray" if self.indexed else "array"
         return f"{name}(ndim={self.ndim}, dtype={type_name(self.dtype)})"
+
+    def __repr__(self):
+        """The type as annotations write it."""
+        dtype = written(self.dtype)
+        if self.ndim is Any:
+            return f"wp.{'indexedarray' if self.indexed else 'array'}[{dtype}, Any]"
+        if self.indexed:
+            return f"wp.indexedarray[{dtype}]" if self.ndim == 1 else f"wp.indexedarray[{dtype}, Literal[{self.ndim}]]"
+        return f"wp.array{'' if self.ndim == 1 else str(self.ndim) + 'd'}[{dtype}]"
+
+
+def written(dtype):
+    """An element type as a program would write it."""
+    from .named import NAMED
+
+    if dtype is Any:
+        return "Any"
+    name = type_name(dtype)
+    if NAMED.get(name) is dtype or getattr(scalars, name, None) is dtype:
+        return f"wp.{name}"
+    kind = dtype.native.kind if is_concrete(dtype) else None
+    if kind == "vector":
+        return f"vector(length={dtype._length_}, dtype={dtype._wp_scalar_type_.__name__})"
+    if kind == "matrix":
+        return f"matrix(shape={dtype._shape_}, dtype={dtype._wp_scalar_type_.__name__})"
+    return name
+
+
+def dimensions_of(item):
+    """The number of dimensions in an annotation's brackets: a number, or Literal of one, or Any.
+
+    Errors: TypeError for a Literal of several.
+    """
+    return patterns.single_literal(item)
+
+
+class RefType:
+    """The annotation of a parameter that stands for a variable of the caller: ``wp.ref[float]``."""
+
+    def __init__(self, dtype):
+        self.dtype = value_type(dtype)
+        if not is_concrete(self.dtype):
+            raise TypeError(f"wp.ref takes a type of values, such as wp.ref[float], not {dtype!r}")
+
+    @property
+    def value_type(self):
+        """The type of the variable."""
+        return self.dtype
+
+    def __eq__(self, other):
+        return isinstance(other, RefType) and self.dtype is other.dtype
+
+    def __hash__(self):
+        return hash((RefType, self.dtype))
+
+    def __repr__(self):
+        return f"wp.ref[{type_name(self.dtype)}]"
+
+
+class ref:
+    """``wp.ref[T]`` annotates a parameter of a function, through which it assigns to a variable, a field or an element of
+    its caller.
+    """
+
+    def __class_getitem__(cls, item):
+        return RefType(item)
 
 
 def element_type(dtype):
@@ -49,6 +127,13 @@ def element_type(dtype):
     return composites.scalar_of(dtype)
 
 
+def annotated_element(dtype):
+    """The same for an annotation, which may name a class that is no element type until a kernel uses it."""
+    if isinstance(dtype, type) and dtype.__module__ != "builtins" and not hasattr(dtype, "native"):
+        return dtype
+    return element_type(dtype)
+
+
 def is_concrete(cls):
     """Whether a value type leaves nothing open."""
     return isinstance(cls, type) and getattr(cls, "native", None) is not None
@@ -59,7 +144,7 @@ def value_type(annotation):
 
     Errors: TypeError for an annotation that means no type of kernels.
     """
-    if isinstance(annotation, ArrayType):
+    if isinstance(annotation, (ArrayType, RefType)):
         return annotation
     made = getattr(annotation, "_wp_annotation_", None)
     if made is not None:
@@ -91,6 +176,8 @@ def is_open(annotation):
     """Whether a parameter's type is decided by its argument."""
     if isinstance(annotation, ArrayType):
         return annotation.is_open
+    if isinstance(annotation, RefType):
+        return False
     if isinstance(annotation, tuple):
         return any(is_open(a) for a in annotation)
     return not is_concrete(annotation)
@@ -100,12 +187,14 @@ def matches(annotation, given):
     """Whether an argument's type is one that a parameter takes, exactly: literals are adapted before."""
     if annotation is Any:
         return True
+    if isinstance(annotation, RefType):
+        return is_concrete(given) and same_type(annotation.dtype, given)
     if annotation is typing.Callable:
         return callable(given) and not isinstance(given, type)
     if isinstance(annotation, ArrayType):
-        if not isinstance(given, ArrayType):
+        if not isinstance(given, ArrayType) or annotation.indexed != given.indexed:
             return False
-        if annotation.ndim is not None and given.ndim != annotation.ndim:
+        if annotation.ndim is not Any and given.ndim != annotation.ndim:
             return False
         return matches(annotation.dtype, given.dtype)
     if isinstance(annotation, tuple):
@@ -132,6 +221,8 @@ def type_name(cls):
     """A type as messages show it."""
     if isinstance(cls, tuple):
         return f"({', '.join(type_name(c) for c in cls)})"
+    if isinstance(cls, RefType):
+        return repr(cls)
     if isinstance(cls, ArrayType):
         return f"array{'' if cls.ndim == 1 else str(cls.ndim) + 'd'}[{type_name(cls.dtype)}]"
     return getattr(cls, "__name__", str(cls))

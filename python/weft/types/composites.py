@@ -1,6 +1,7 @@
 """What vectors, matrices, quaternions and transforms have in common: components of one scalar type in one value."""
 
 import builtins
+import struct
 
 from .. import _weft
 from . import scalars
@@ -44,6 +45,15 @@ class Composite(_weft.Value):
 
     def _numbers(self):
         return self.tolist()
+
+    @classmethod
+    def from_ptr(cls, ptr):
+        """The value of the numbers at an address in the host's memory. Errors: RuntimeError for the address 0."""
+        kind = cls._wp_scalar_type_
+        words = (kind._type_ * cls._length_).from_address(address_of(ptr))
+        if kind is scalars.float16:
+            return cls._make(struct.unpack(f"{cls._length_}e", bytes(words)))
+        return cls._make(list(words))
 
     @classmethod
     def _make(cls, numbers):
@@ -145,8 +155,37 @@ class Composite(_weft.Value):
 
 def scalars_clean(cls, number):
     """The number as the scalar type of `cls` holds it. Errors: TypeError for what is no number."""
-    return cls._wp_scalar_type_.clean(number_of(number))
+    number = number_of(number)
+    if isinstance(number, str):
+        wanted = cls._wp_scalar_type_.__name__
+        raise TypeError(f"Expected to assign a `{wanted}` value but got `{type(number).__name__}` instead")
+    return cls._wp_scalar_type_.clean(number)
 
+
+def part_numbers(cls, value, count):
+    """The numbers for `count` components of a value: one for all, or a sequence of as many.
+
+    Errors: TypeError for what is no sequence of numbers; ValueError for another count.
+    """
+    if not hasattr(value, "__len__") or isinstance(value, str):
+        return [scalars_clean(cls, value)] * count
+    for item in value:
+        if hasattr(item, "__len__") and len(value) == 1 and isinstance(item, Composite):
+            raise TypeError(
+                f"Expected to assign a slice from a sequence of `{cls._wp_scalar_type_.__name__}` values "
+                f"but got `{type(item).__name__}` instead"
+            )
+    numbers = flatten(value)
+    if len(numbers) != count:
+        raise ValueError(f"Can only assign sequence of same size: {count}, not {len(numbers)}")
+    return [scalars_clean(cls, number) for number in numbers]
+
+
+def address_of(address):
+    """The address of numbers in memory. Errors: RuntimeError for none."""
+    if not address:
+        raise RuntimeError("NULL pointer exception")
+    return address
 
 def host_operator(name, a, b):
     """Computes an operator of kernels on the host. The language's own code does it, so that both agree."""

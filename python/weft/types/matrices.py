@@ -3,7 +3,7 @@
 import operator
 
 from .. import _weft
-from . import composites, patterns, scalars, vectors
+from . import composites, empty, patterns, scalars, vectors
 
 made_ = {}
 
@@ -23,6 +23,11 @@ class Matrix(composites.Composite):
         if not args:
             numbers = [0] * (rows * cols)
         else:
+            for row in args:
+                if len(args) == rows and isinstance(row, (tuple, list)) and len(row) != cols and len(args) > 1:
+                    raise TypeError(
+                        f"Invalid argument in matrix constructor, expected row of length {cols}, got {row}"
+                    )
             numbers = composites.flatten(args)
             if len(numbers) == 1 and rows * cols != 1 and not hasattr(args[0], "__len__"):
                 numbers = numbers * (rows * cols)
@@ -50,10 +55,11 @@ class Matrix(composites.Composite):
     def _part(self, key):
         """The rows and columns that a key names; None for a direction that a single number names."""
         rows, cols = type(self)._shape_
+        given = key
         if not isinstance(key, tuple):
             key = (key, slice(None))
         if len(key) != 2:
-            raise KeyError(f"Invalid key {key}, expected one or two indices")
+            raise KeyError(f"Invalid key, expected one or two indices, got {len(key)}")
         named = []
         for part, extent in zip(key, (rows, cols)):
             if isinstance(part, slice):
@@ -62,7 +68,7 @@ class Matrix(composites.Composite):
                 try:
                     named.append(([self._place(part, extent)], False))
                 except TypeError:
-                    raise KeyError(f"Invalid key {key}, expected int or slice") from None
+                    raise KeyError(f"Invalid key {given}, expected int or pair of ints, or slices") from None
         return named
 
     def __getitem__(self, key):
@@ -70,24 +76,21 @@ class Matrix(composites.Composite):
         width = type(self)._shape_[1]
         numbers = [self.get(r * width + c) for r in rows for c in cols]
         scalar = type(self)._wp_scalar_type_
-        if many_rows and many_cols:
-            return matrix((len(rows), len(cols)), scalar)._make(numbers)
         if many_rows or many_cols:
-            return vectors.vector(len(numbers), scalar)._make(numbers)
+            many = many_rows and many_cols
+            kind = matrix((len(rows), len(cols)), scalar) if many else vectors.vector(len(numbers), scalar)
+            return kind._make(numbers) if numbers else kind()
         return numbers[0]
 
     def __setitem__(self, key, value):
         (rows, many_rows), (cols, many_cols) = self._part(key)
         width = type(self)._shape_[1]
         places = [r * width + c for r in rows for c in cols]
-        single = not hasattr(value, "__len__")
-        if not (many_rows or many_cols) and not single:
-            raise TypeError(f"Expected to assign a `{type(self)._wp_scalar_type_.__name__}` value")
-        numbers = [composites.number_of(value)] * len(places) if single else composites.flatten(value)
-        if len(numbers) != len(places):
-            raise ValueError(f"the part has {len(places)} elements, not {len(numbers)}")
-        for k, number in zip(places, numbers):
-            self.set(k, composites.scalars_clean(type(self), number))
+        if not (many_rows or many_cols) and hasattr(value, "__len__"):
+            wanted = type(self)._wp_scalar_type_.__name__
+            raise TypeError(f"Expected to assign a `{wanted}` value but got `{type(value).__name__}` instead")
+        for k, number in zip(places, composites.part_numbers(type(self), value, len(places))):
+            self.set(k, number)
 
     def __iter__(self):
         for r in range(type(self)._shape_[0]):
@@ -99,6 +102,8 @@ class Matrix(composites.Composite):
 
     def set_row(self, r, value):
         """Replaces row r."""
+        if not -type(self)._shape_[0] <= r < type(self)._shape_[0]:
+            raise IndexError("Invalid row index")
         self[r] = value
 
     def get_col(self, c):
@@ -140,6 +145,8 @@ def matrix(shape, dtype):
     scalar = patterns.scalar_or_none(dtype)
     if scalar is None or not isinstance(rows, int) or not isinstance(cols, int):
         return patterns.Pattern("matrix", (rows, cols), dtype)
+    if rows >= 0 and cols >= 0 and rows * cols == 0:
+        return empty.empty_type("matrix", (rows, cols), scalar)
     if rows < 1 or cols < 1:
         raise ValueError(f"a matrix has at least one row and one column, not {shape}")
     cls = made_.get((rows, cols, scalar))

@@ -54,14 +54,20 @@ def type_arguments(item, count):
     items = item if isinstance(item, tuple) else (item,)
     if len(items) != count:
         raise TypeError(f"the type requires {count} parameters, got {len(items)}")
-    made = []
-    for part in items:
-        if typing.get_origin(part) is typing.Literal:
-            if len(typing.get_args(part)) != 1:
-                raise TypeError("Expected a single Literal value")
-            part = typing.get_args(part)[0]
-        made.append(part)
+    made = [single_literal(part) for part in items]
+    for extent in made[1:]:
+        if isinstance(extent, int) and extent < 1:
+            raise TypeError(f"an extent is a positive integer, not {extent}")
     return made
+
+
+def single_literal(part):
+    """What ``Literal[3]`` says; anything else as it is. Errors: TypeError for a Literal of several things."""
+    if typing.get_origin(part) is not typing.Literal:
+        return part
+    if len(typing.get_args(part)) != 1:
+        raise TypeError("Expected a single Literal value")
+    return typing.get_args(part)[0]
 
 
 class Pattern:

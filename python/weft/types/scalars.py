@@ -72,8 +72,15 @@ class Scalar:
         return type(self)(function(a, b))
 
     def _compare(self, function, other):
-        number = self._other(other)
-        return NotImplemented if number is None else function(self.value, number)
+        """A comparison with any number: it is exact, whatever the types."""
+        number = other.value if isinstance(other, Scalar) else self._other(other)
+        if number is None and hasattr(other, "item") and getattr(other, "ndim", 1) == 0:
+            number = other.item()
+        if number is None:
+            return NotImplemented
+        if isinstance(self, FloatScalar) and isinstance(number, int):
+            number = float(number)
+        return function(self.value, number)
 
     def __add__(self, other):
         return self._compute(operator.add, other)

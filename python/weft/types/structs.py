@@ -118,7 +118,9 @@ def taken(struct, name, annotation, value):
                 f"field {struct}.{name} is an array of {annotations.type_name(annotation.dtype)}, "
                 f"not of {annotations.type_name(element)}"
             )
-        if annotation.ndim is not None and value.ndim != annotation.ndim:
+        if annotation.indexed != getattr(value, "_wp_is_indexed_", False):
+            raise TypeError(f"field {struct}.{name} is an {'indexed' if annotation.indexed else 'ordinary'} array")
+        if annotation.ndim is not typing.Any and value.ndim != annotation.ndim:
             raise TypeError(f"field {struct}.{name} has {annotation.ndim} dimensions, not {value.ndim}")
         return value
     if annotation.native.kind == "scalar":
@@ -168,7 +170,11 @@ def struct(cls):
         if annotations.is_open(kind) or isinstance(kind, tuple) or kind is typing.Callable:
             raise TypeError(f"field {name!r} of struct {cls.__name__} leaves its type open")
         fields[name] = kind
-        if isinstance(kind, annotations.ArrayType):
+        if isinstance(kind, annotations.ArrayType) and kind.indexed:
+            from ..language.arrays.indexed import native_type
+
+            native_fields.append((name, native_type(kind)))
+        elif isinstance(kind, annotations.ArrayType):
             native_fields.append((name, (kind.dtype.native, kind.ndim)))
         else:
             native_fields.append((name, kind.native))

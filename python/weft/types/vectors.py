@@ -3,7 +3,7 @@
 import operator
 
 from .. import _weft
-from . import composites, patterns, scalars
+from . import composites, empty, patterns, scalars
 
 # The letters after the length in a vector's name: vec3d, vec2ub, ...
 LETTERS = {
@@ -65,18 +65,15 @@ class Vector(composites.Composite):
     def __getitem__(self, key):
         if isinstance(key, slice):
             numbers = self.tolist()[key]
-            return vector(len(numbers), type(self)._wp_scalar_type_)._make(numbers) if numbers else []
+            kind = vector(len(numbers), type(self)._wp_scalar_type_)
+            return kind._make(numbers) if numbers else kind()
         return self.get(self._place(key))
 
     def __setitem__(self, key, value):
         if isinstance(key, slice):
             places = range(*key.indices(type(self)._length_))
-            single = not hasattr(value, "__len__")
-            numbers = [composites.number_of(value)] * len(places) if single else composites.flatten(value)
-            if len(numbers) != len(places):
-                raise ValueError(f"the slice has {len(places)} components, not {len(numbers)}")
-            for k, number in zip(places, numbers):
-                self.set(k, composites.scalars_clean(type(self), number))
+            for k, number in zip(places, composites.part_numbers(type(self), value, len(places))):
+                self.set(k, number)
             return
         if hasattr(value, "__len__"):
             wanted = type(self)._wp_scalar_type_.__name__
@@ -100,7 +97,10 @@ class Vector(composites.Composite):
         return iter(self.tolist())
 
     def __repr__(self):
-        return f"{type(self).__name__}({', '.join(map(str, self.tolist()))})"
+        scalar = type(self)._wp_scalar_type_
+        plain = scalar in (scalars.float32, scalars.int32, scalars.bool)
+        numbers = self.tolist()
+        return f"{type(self).__name__}({numbers if plain else [scalar(n) for n in numbers]!r})"
 
     def __str__(self):
         return f"[{', '.join(map(str, self.tolist()))}]"
@@ -117,7 +117,7 @@ def vector(length, dtype):
     if length < 0:
         raise ValueError(f"a vector has no negative number of components: {length}")
     if length == 0:
-        return patterns.Pattern("vector", (0,), dtype)  # a type without values: nothing is of it
+        return empty.empty_type("vector", (0,), scalar)
     cls = made_.get((length, scalar))
     if cls is None:
         name = f"vec{length}{LETTERS[scalar]}"

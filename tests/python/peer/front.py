@@ -1,6 +1,7 @@
 """The package `warp` of the peer's tests: weft under another name, and what tests take from private places.
 
-A name that weft lacks is a stand-in, so that the other tests of its file run: whatever uses it fails, and says so.
+A name that weft lacks is a stand-in, so that the other tests of its file run: a test that uses it fails, and says so, also
+where it expects an error.
 """
 
 import importlib.util
@@ -12,6 +13,10 @@ import weft
 __path__ = [__path__[0]]  # noqa: F821  (of the package, whose tests are the wheel's)
 
 
+class NotThere(BaseException):
+    """A test uses a name that weft does not have. No error that a test may expect is of this class."""
+
+
 class Absent:
     """Stands for a name that weft does not have."""
 
@@ -21,21 +26,36 @@ class Absent:
     loading = True
     """While files are loaded a call gives a stand-in, too: decorators and annotations fail no file."""
 
-    def __call__(self, *args, **keywords):
+    def use(self, while_loading):
+        """What a use of the name gives while files are loaded. Errors: NotThere later."""
         if Absent.loading:
-            return Absent(self.__name__)
-        raise NotImplementedError(f"weft has no {self.__name__}")
+            return while_loading
+        raise NotThere(f"weft has no {self.__name__}")
+
+    def __call__(self, *args, **keywords):
+        return self.use(Absent(self.__name__))
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "_wp_key_":  # a kernel calls it
+            return self.use(None)
         return Absent(f"{self.__name__}.{name}")
 
     def __getitem__(self, item):
         return self
 
     def __iter__(self):
-        raise TypeError(f"weft has no {self.__name__}")
+        return iter(self.use(()))
+
+    def __bool__(self):
+        return self.use(True)
+
+    def __eq__(self, other):
+        return self.use(self is other)
+
+    def __hash__(self):
+        return id(self)
 
 
 class Front(ModuleType):
@@ -63,7 +83,8 @@ def place(name, of, **more):
 def private(weft):
     """What tests take from the peer's private modules, by the names that it has there."""
     from weft.types import numpy_types, scalars
-    from weft.types.annotations import ArrayType
+    from weft.runtime.mapping import map_cache
+    from weft.types.annotations import ArrayType, RefType
 
     numbers = {numpy: scalar for numpy, scalar in numpy_types.FROM_NUMPY.items()}
     return {
@@ -76,15 +97,20 @@ def private(weft):
             scalar_types=list(scalars.SCALARS),
             ArrayType=ArrayType,
             non_atomic_types=(weft.int8, weft.uint8, weft.int16, weft.uint16),
-        )
+            Reference=RefType,
+            _ArrayAnnotation=ArrayType,
+            _ArrayAnnotationBase=ArrayType,
+            _IndexedArrayAnnotation=ArrayType,
+        ),
+        "utils": dict(map_cache=map_cache),
     }
 
 
 globals().update({k: v for k, v in vars(weft).items() if not k.startswith("__")})
 config = weft.config
-weft.Kernel.adj = property(lambda kernel: Front("adj", ModuleType("adj")))  # generated code, which weft has none of
 sys.modules["warp.config"] = weft.config
 _private = private(weft)
+weft.Kernel.adj = property(lambda kernel: Absent("Kernel.adj"))  # generated code, which weft has none of
 _src = Front("warp._src", ModuleType("_src"))
 sys.modules["warp._src"] = _src
 for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):

@@ -3,14 +3,16 @@
 The wheel is installed into a virtual environment outside the repository. A package `warp` that is weft stands in front of
 it, beside the wheel's own tests, which run on the device "cpu", each file in a process of its own.
 
-    python tests/python/peer/run.py [--package FOLDER] [--version 1.17.0] [--folder FOLDER] [--list] [pattern ...]
+    python tests/python/peer/run.py [--package FOLDER] [--version 1.17.0] [--folder FOLDER] [--json FILE] [pattern ...]
 
 pattern      files whose path contains one of them; all files if none is given
 --package    the folder that holds the built package `weft`
 --failures   prints the name and the last line of each test that failed
+--reasons    groups the tests that failed by the reasons in reasons.txt, and lists those for which there is none
 """
 
 import argparse
+import fnmatch
 import json
 import os
 import pathlib
@@ -69,6 +71,38 @@ def run_file(python, file, paths, timeout):
     return {"(file)": f"the process ended with {ran.returncode}: {last}"}
 
 
+def reasons():
+    """The lines of reasons.txt: patterns of files, tests and failures, and the reason."""
+    lines = [line.strip() for line in (HERE / "reasons.txt").read_text().splitlines()]
+    return [[part.strip() for part in line.split(" : ", 3)] for line in lines if line and not line.startswith("#")]
+
+
+def reason_for(file, test, failure, known):
+    """The reason why a test does not pass; None if reasons.txt has none."""
+    matches = fnmatch.fnmatchcase
+    name = file.removeprefix("tests/").removesuffix(".py")
+    for files, tests, failures, reason in known:
+        if matches(name, files.removesuffix(".py")) and matches(test, tests) and matches(failure, failures):
+            return reason
+    return None
+
+
+def show_reasons(everything):
+    """Prints how many tests fail for each reason, and the tests that fail for none."""
+    known = reasons()
+    groups = {}
+    for file, outcomes in everything.items():
+        for test, outcome in outcomes.items():
+            if outcome not in ("passed", "skipped"):
+                groups.setdefault(reason_for(file, test, outcome, known), []).append(f"{file}: {test}")
+    without = groups.pop(None, [])
+    for reason, tests in sorted(groups.items(), key=lambda group: -len(group[1])):
+        print(f"{len(tests):5} {reason}")
+    print(f"{len(without):5} without a reason")
+    for test in without:
+        print(f"      {test}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*")
@@ -77,6 +111,7 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path.home() / ".cache" / "weft-peer")
     parser.add_argument("--timeout", type=int, default=900)
     parser.add_argument("--failures", action="store_true")
+    parser.add_argument("--reasons", action="store_true")
     parser.add_argument("--json", type=pathlib.Path, default=None)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -98,6 +133,8 @@ def main():
                     print(f"    {test}: {outcome.strip().splitlines()[-1] if outcome.strip() else '?'}")
     if given.json:
         given.json.write_text(json.dumps(everything, indent=1))
+    if given.reasons:
+        show_reasons(everything)
     print(f"{'all':50} {total['passed']:5} passed {total['failed']:5} failed {total['skipped']:5} skipped")
     return 0
 

@@ -1,11 +1,11 @@
 """Atomic operations on elements of arrays: ``atomic_add(array, i, j, value)`` and kin, which return the value before."""
 
-from ..types import scalars
-from ..types.annotations import same_type
-from .emitter import adapted_to
-from .errors import CodegenError, CodegenTypeError
-from .subscripts import integer, nonnegative
-from .values import ArrayValue, TupleValue, Value, name_of_type
+from ...types import scalars
+from ...types.annotations import same_type
+from ..emitter import adapted_to
+from ..errors import CodegenError, CodegenTypeError
+from ..subscripts import integer, nonnegative
+from ..values import ArrayValue, TupleValue, Value, name_of_type
 
 WORDS = (scalars.int32, scalars.uint32, scalars.int64, scalars.uint64)
 ALLOWED = {
