@@ -96,6 +96,27 @@ def test_recorded_launches_take_other_arguments(device):
     assert x.numpy().tolist() == [5.0, 5.0, 1.0]
 
 
+def test_recorded_adjoints(device):
+    @wp.kernel
+    def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * x[i]
+
+    x, y = wp.array([1.0, 2.0, 3.0], dtype=float), wp.zeros(3, dtype=float)
+    by_x, by_y = wp.zeros(3, dtype=float), wp.ones(3, dtype=float)
+    given = dict(adjoint=True, adj_inputs=[by_x], adj_outputs=[by_y], record_cmd=True)
+    command = wp.launch(square, dim=3, inputs=[x], outputs=[y], **given)
+    command.launch()
+    assert by_x.numpy().tolist() == [2.0, 4.0, 6.0] and not y.numpy().any()
+    other = wp.zeros(3, dtype=float)
+    command.set_param_by_name("x", other, adjoint=True)
+    command.launch()
+    assert other.numpy().tolist() == [2.0, 4.0, 6.0]
+    forward = wp.launch(square, dim=3, inputs=[x, y], record_cmd=True)
+    with pytest.raises(RuntimeError, match="no adjoint"):
+        forward.set_param_by_name("x", other, adjoint=True)
+
+
 def test_lines_that_kernels_print(capsys, device):
     @wp.kernel
     def k(x: wp.array(dtype=float)):

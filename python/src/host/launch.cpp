@@ -184,9 +184,10 @@ PyObject* launch(const Call& call) {
   const Items inputs(call[inputs_]), outputs(call[outputs_]);
   if (call.truth(record_cmd_, false)) {
     if (!recorder_) throw nb::type_error("nothing takes recorded launches");
+    const auto or_none = [&](Parameter p) { return call[p] ? nb::handle(call[p]) : nb::handle(Py_None); };
     return nb::borrow(recorder_)(nb::handle(call[kernel_]), nb::handle(call[dim_]), all_of(inputs, outputs),
-                                 call[device_] ? nb::handle(call[device_]) : nb::none(),
-                                 call[stream_] ? nb::handle(call[stream_]) : nb::none())
+                                 or_none(device_), or_none(stream_), call.truth(adjoint_, false), int(inputs.count),
+                                 or_none(adj_inputs_), or_none(adj_outputs_))
         .release()
         .ptr();
   }
