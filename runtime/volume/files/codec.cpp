@@ -38,7 +38,6 @@ void each_blob(VolumeCodec codec, std::span<const std::byte> packed, std::uint64
 }
 
 void inflate_blob(std::span<const std::byte> blob, std::span<std::byte> to) {
-  // Deflate packs at most 1032 bytes into one, so memory is not allocated for what cannot be.
   uLongf size = uLongf(to.size());
   if (blob.size() > std::numeric_limits<uLong>::max() ||
       uncompress(reinterpret_cast<Bytef*>(to.data()), &size, reinterpret_cast<const Bytef*>(blob.data()),
@@ -94,6 +93,7 @@ std::uint64_t packed_bytes(VolumeCodec codec, std::span<const std::byte> rest, s
 
 std::vector<std::byte> unpack(VolumeCodec codec, std::span<const std::byte> packed, std::uint64_t grid_bytes) {
   if (codec == VolumeCodec::none) return {packed.begin(), packed.end()};
+  // Deflate packs at most 1032 bytes into one, so memory is not allocated for what cannot be.
   if (codec == VolumeCodec::zip && grid_bytes / 1032 > packed.size())
     no_grid("the file is damaged: {} packed bytes cannot hold a grid of {}", packed.size(), grid_bytes);
   std::vector<std::byte> grid(grid_bytes);

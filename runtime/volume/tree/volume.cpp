@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <new>
 
 #include "../../../frontend/support/error.h"
@@ -145,9 +146,11 @@ std::shared_ptr<VolumeState> build(const Device& device, const grids::GridPlan& 
 
 void check_size(std::int64_t values, const vec3i& size) {
   std::int64_t expected = 1;
-  for (int k = 0; k < 3; ++k)
-    if (size[k] < 0 || __builtin_mul_overflow(expected, std::int64_t(size[k]), &expected))
+  for (int k = 0; k < 3; ++k) {
+    if (size[k] < 0 || (size[k] > 0 && expected > std::numeric_limits<std::int64_t>::max() / size[k]))
       invalid("a volume is to have {} x {} x {} voxels", size.x, size.y, size.z);
+    expected *= size[k];
+  }
   if (values != expected) invalid("a volume of {} x {} x {} voxels is given {} values", size.x, size.y, size.z, values);
 }
 
