@@ -55,6 +55,9 @@ macro(weft_find_library_dependencies out_missing)
   weft_need_header(${out_missing} weft_dep::fast_float fast_float/fast_float.h libfast-float-dev)
   weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
   weft_need_header(${out_missing} weft_dep::dlpack dlpack/dlpack.h libdlpack-dev)
+  weft_need_header(${out_missing} weft_dep::zlib zlib.h zlib1g-dev z zlib)
+  # A codec of volumes' files; without it, those that need it are refused.
+  weft_need_header(weft_left_out weft_dep::blosc blosc.h libblosc-dev blosc)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads QUIET)
   if(NOT Threads_FOUND)
@@ -64,8 +67,8 @@ endmacro()
 set(WEFT_LIBRARY_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
   spirv-cross-glsl spirv-cross-core fmt::fmt
-  weft_dep::xxhash weft_dep::fast_float nlohmann_json::nlohmann_json weft_dep::dlpack
-  Threads::Threads ${CMAKE_DL_LIBS})
+  weft_dep::xxhash weft_dep::fast_float nlohmann_json::nlohmann_json weft_dep::dlpack weft_dep::zlib
+  $<TARGET_NAME_IF_EXISTS:weft_dep::blosc> Threads::Threads ${CMAKE_DL_LIBS})
 
 macro(weft_find_tools_dependencies out_missing)
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
@@ -91,6 +94,8 @@ macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)
   weft_need_header(${out_missing} weft_dep::vulkan_loader vulkan/vulkan.h libvulkan-dev vulkan vulkan-1)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
+  # The host library of NanoVDB, against which tests compare volumes; they are skipped without it.
+  weft_need_header(weft_left_out weft_dep::nanovdb nanovdb/NanoVDB.h libnanovdb-dev)
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)
   if(NOT WEFT_PYTHON)

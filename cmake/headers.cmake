@@ -10,8 +10,9 @@ set(weft_part_headers
   graph=runtime/graph.h
   loader=loader/loader.h
   profile=runtime/profile.h
+  volume=runtime/volume/volumes.h
   vulkan=runtime/vulkan_interop.h)
-set(weft_public_folders runtime runtime/algorithms runtime/geometry loader)
+set(weft_public_folders runtime runtime/algorithms runtime/geometry runtime/volume loader)
 
 # Lists the public headers, as paths in the source tree.
 function(weft_public_headers result)

@@ -9,7 +9,7 @@ packages=(
   libvulkan-dev libvulkan1 libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools libspirv-cross-c-shared-dev glslang-dev glslang-tools
   libfmt-dev libxxhash-dev libfast-float-dev nlohmann-json3-dev libcli11-dev libstb-dev
-  libdlpack-dev
+  libdlpack-dev zlib1g-dev
   libgtest-dev libbenchmark-dev
 )
 
@@ -28,7 +28,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 weft: this system has no apt, so please install by its own means:
   a C++20 compiler (GCC 12 or Clang 16 on), CMake 3.25 on, Ninja, Python 3
   Vulkan loader and headers 1.3, volk, Vulkan validation layers, SPIRV-Headers, SPIRV-Tools, SPIRV-Cross, glslang
-  fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, DLPack, GoogleTest, Google Benchmark
+  fmt, xxHash, fast_float, nlohmann-json, CLI11, stb, DLPack, zlib, GoogleTest, Google Benchmark
   GLFW for windows
   LLVM's library (libLLVM), version 15 on, for the device "cpu"
   a Vulkan driver: the GPU's own; Mesa's lavapipe for the tests
@@ -153,6 +153,18 @@ fi
 if [[ -z "$(installed_version libembree-dev)" ]] && apt-cache show libembree-dev >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends libembree-dev ||
     echo "weft: going on without Embree: rays and trees are not compared with its own" >&2
+fi
+
+# Optional: with it, volumes are read and written with the codec Blosc.
+if [[ -z "$(installed_version libblosc-dev)" ]] && apt-cache show libblosc-dev >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends libblosc-dev ||
+    echo "weft: going on without Blosc: files of volumes that need it are refused" >&2
+fi
+
+# Optional: with it, tests compare volumes with NanoVDB's own library.
+if [[ -z "$(installed_version libnanovdb-dev)" ]] && apt-cache show libnanovdb-dev >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends libnanovdb-dev ||
+    echo "weft: going on without NanoVDB: volumes are not compared with its library" >&2
 fi
 
 # Optional: with it, tests run the native device's code for AArch64.

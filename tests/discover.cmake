@@ -30,7 +30,7 @@ foreach(suite IN LISTS suites)
   set(entry "${label}.${suite} (${count_${suite}})")
   add_test("${entry}" "${program}" "--gtest_filter=${suite}.*" --gtest_brief=0)
   # A suite counts as skipped if none of its tests ran or failed; a list of failures would follow the match.
-  set_tests_properties("${entry}" PROPERTIES LABELS "${label}" WORKING_DIRECTORY "${folder}" TIMEOUT 900
+  set_tests_properties("${entry}" PROPERTIES LABELS "${label}" WORKING_DIRECTORY "${folder}" TIMEOUT 1800
     ENVIRONMENT "WEFT_CACHE_DIR=${cache}"
     SKIP_REGULAR_EXPRESSION "PASSED  . 0 tests\\.\n(.  SKIPPED . [^\n]*\n)+$")
 endforeach()

@@ -9,6 +9,7 @@ kHeaders = [
     "weft/weft.h",
     "weft/algorithms.h",
     "weft/geometry.h",
+    "weft/volume.h",
     "weft/vulkan.h",
     "weft/runtime/graph.h",
     "weft/runtime/profile.h",

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test: GoogleTest programs under AddressSanitizer and
-# UndefinedBehaviorSanitizer, the other tests on a build for development. The closing lines are ctest's own.
+# UndefinedBehaviorSanitizer, the other tests on a build for development. The closing lines are ctest's own, or
+# the failed tests' last words.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -15,5 +16,16 @@ for preset in asan scripts; do
   cmake --preset "$preset"
   cmake --build --preset "$preset"
 done
-ctest --preset asan -j "$test_jobs"
-ctest --preset scripts -j "$test_jobs"
+
+# The end of what each failed program printed comes once more after ctest's summary: a report of a sanitizer or a
+# validation layer is easily lost in the middle of a long log.
+run_tests() {
+  ctest --preset "$1" -j "$test_jobs" && return
+  awk '/^[0-9]+\/[0-9]+ Testing: /{name = $0; count = 0}
+       {line[count++ % 40] = $0}
+       /^Test Failed\.|^Test timed out/{print "== " name; for (i = count < 40 ? 0 : count - 40; i < count; ++i) print line[i % 40]}' \
+    "build/$1/Testing/Temporary/LastTest.log"
+  return 1
+}
+run_tests asan
+run_tests scripts

@@ -11,6 +11,8 @@ from . import config as config
 from . import types as types
 from ._weft import Error as Error
 from ._weft import launch as launch
+from .interop.dlpack import from_dlpack as from_dlpack
+from .interop.dlpack import to_dlpack as to_dlpack
 from .language.builtin import Builtin as _Builtin
 from .language.derivatives import func_grad as func_grad
 from .language.derivatives import func_replay as func_replay

@@ -20,7 +20,7 @@ FRONTEND_LAYERS = {"support": 0, "types": 1, "ir": 2, "passes": 3, "language": 4
                    "adjoint": 8}
 # Rooms of the runtime; its headers at the top, and detail/, which their templates need, come before all of them.
 RUNTIME_LAYERS = {"detail": 0, "core": 1, "work": 2, "arrays": 3, "reports": 3, "launch": 4, "graph": 5, "tape": 6,
-                  "exchange": 7, "algorithms": 7, "geometry": 8}
+                  "exchange": 7, "algorithms": 7, "geometry": 8, "volume": 9}
 # Files that count as part of another folder: the list of scalar types, which host types and IR share (docs/decisions.md).
 FILE_LAYERS = {"frontend/ir/type.h": "types"}
 

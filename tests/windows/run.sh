@@ -10,7 +10,7 @@ root="$(cd "$here/../.." && pwd)"
 mkdir -p "${1:-$root/build/windows}"
 folder="$(cd "${1:-$root/build/windows}" && pwd)"
 prefix="$folder/prefix"
-packages_needed=(g++-mingw-w64-x86-64-posix wine wine64 xvfb xauth dpkg-dev)
+packages_needed=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 xvfb xauth dpkg-dev)
 
 bash "$root/cmake/install_packages.sh"
 missing=()

@@ -38,7 +38,7 @@ def part(e, base, node):
 
 
 def keys_of(e, node):
-    """The indices of a subscript: integers of the trace, and slices of such."""
+    """The indices of a subscript, at least one: integers of the trace, and slices of such. Errors: CodegenError."""
     from . import expressions
 
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -55,6 +55,8 @@ def keys_of(e, node):
             keys.extend(Value(value.scalar, (i,)) for i in value.ids)
         else:
             keys.append(integer(value))
+    if not keys:
+        raise CodegenError("a subscript needs an index")
     return keys
 
 

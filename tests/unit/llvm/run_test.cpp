@@ -321,7 +321,8 @@ TEST_P(LlvmRun, PrivateArraysOfLanesThatPart) {
 }
 
 TEST_P(LlvmRun, BlocksThatAreParted) {
-  const int many = lanes() > 16 ? 8 : 64;  // LLVM takes ten minutes for 64 accesses of 64 lanes each, one by one
+  // Of 64 lanes, which no device has, the blocks are too short to be parted: LLVM takes ten minutes for long ones.
+  const int many = lanes() > 16 ? 8 : 64;
   const auto k = kernel("long", [many](Arr<int> x, Arr<int> y) {
     Int i = tid(), sum = 0;
     for (auto round : range(i % 3)) {

@@ -1,0 +1,1 @@
+"""Bridges to other libraries' arrays: none of them is imported before a program uses it."""

@@ -1,0 +1,37 @@
+// The content of .nvdb files: segments of packed grids, or grids one after the other.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../grid/check.h"
+#include "../volume_codec.h"
+
+namespace weft::grids {
+
+/// A grid in a file.
+struct Entry {
+  std::string name;
+  std::uint64_t grid_bytes = 0;  ///< unpacked
+  VolumeCodec codec = VolumeCodec::none;
+  std::uint64_t at = 0, bytes = 0;  ///< the place of the packed grid
+};
+
+/// The grids of a file, in its order. Nothing is unpacked.
+/// Errors: NoGrid for what is no such file, or one that is truncated.
+std::vector<Entry> entries_of(std::span<const std::byte> file);
+
+/// A grid of a file, unpacked but not checked.
+/// Errors: NoGrid
+std::vector<std::byte> grid_of(std::span<const std::byte> file, const Entry& entry);
+
+/// Gives a grid the form in which version 32.4 reads it, with its checksums: values have one layout in all
+/// versions 32.x. Index grids, which 32.4 does not read, stay as they are. \param facts  what check_grid() found;
+/// values may have changed since
+void make_readable(std::span<std::byte> grid, const Grid& facts);
+
+/// A file of one segment, which NanoVDB 32.4 reads if no grid is an index grid: those are in the form of later
+/// versions, and so is the whole file then. \param grids  each was checked
+std::vector<std::byte> file_of(std::span<const std::vector<std::byte>> grids, VolumeCodec codec);
+
+}  // namespace weft::grids

@@ -1,0 +1,65 @@
+// The walk from the root of a volume to a voxel, and the block of voxels where the last one ended. Internal to volumes.
+#pragma once
+#include <tuple>
+
+#include "../../../frontend/kernels/names.h"
+#include "../../../frontend/language/struct_var.h"
+#include "../volume_info.h"
+#include "volume_arrays.h"
+
+namespace weft::detail {
+
+/// A parameter as a traced value.
+template <class T>
+Var<T> value(const In<T>& given) {
+  if constexpr (Scalar<T>)
+    return Var<T>(given.id, FromId{});
+  else
+    return from_ids<T>(given.id);
+}
+
+/// Finds voxels of one volume in a kernel, and keeps the block of 8 x 8 x 8 voxels in which it found the last one.
+///
+/// All voxels of a block lie in one leaf, or share one value of a tile or the background. A voxel is told as its
+/// element: the place of its value's first scalar in the array of such scalars.
+class LeafCache {
+ public:
+  /// \param held  whether the volume was found by its handle: it may be none, or one of another type, and then has no
+  ///              elements
+  LeafCache(const Var<VolumeArrays>& volume, bool held, VolumeType type, Loc loc);
+
+  /// The element of a voxel.
+  Int find(const Int& i, const Int& j, const Int& k);
+  /// The elements of the voxels (i, j, k) + (a, b, c), at place 4 a + 2 b + c.
+  void find_cube(const Int& i, const Int& j, const Int& k, Int (&elements)[8]);
+  /// Whether the voxel found last is one of a leaf.
+  Bool in_leaf() const { return leaf_ != 0; }
+
+  const Var<VolumeArrays>& volume() const { return volume_; }
+  bool held() const { return held_; }
+  /// Whether a volume found by its handle has values of the type.
+  const Bool& usable() const { return usable_; }
+
+ private:
+  void walk(const Int& x, const Int& y, const Int& z);
+  Int element(const Int& i, const Int& j, const Int& k) const;
+
+  const Var<VolumeArrays> volume_;
+  const bool held_;
+  const VolumeType type_;
+  const ir::RegionId made_in_;
+  bool fresh_ = true;  ///< while traced: nothing was found yet
+  Bool usable_ = true;
+  Int tiles_;
+  Int x_, y_, z_;  ///< the block
+  Int first_ = 0;  ///< the element of its first voxel
+  Int leaf_ = 0;   ///< the place of its leaf; 0: none
+};
+
+/// The leaf of a voxel in a volume of any type, as its place in words; 0: none.
+Int find_leaf(const Var<VolumeArrays>& volume, const Int& i, const Int& j, const Int& k);
+
+/// The number of a voxel among those of a leaf.
+inline Int place_in_leaf(const Int& i, const Int& j, const Int& k) { return ((i & 7) << 6) | ((j & 7) << 3) | (k & 7); }
+
+}  // namespace weft::detail

@@ -1,0 +1,370 @@
+// The host's part of a volume: grids from files, arrays and voxels, and their memory on the device.
+#include "../volume.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <new>
+
+#include "../../../frontend/support/error.h"
+#include "../../../frontend/support/invalid.h"
+#include "../../../frontend/support/platform.h"
+#include "../../array_create.h"
+#include "../../core/view.h"
+#include "../../geometry/structures/handle.h"
+#include "../../work/capture.h"
+#include "../../work/observe.h"
+#include "../files/codec.h"
+#include "../files/nvdb_file.h"
+#include "../grid/build.h"
+
+namespace weft {
+
+namespace detail {
+
+struct VolumeState {
+  VolumeState() = default;
+  // Kernels that still have the id of a freed volume find zeros.
+  ~VolumeState() {
+    const HeardBy nobody(nullptr);
+    if (!element.is_null()) clear_handle(element);
+  }
+  VolumeState(const VolumeState&) = delete;
+  VolumeState& operator=(const VolumeState&) = delete;
+
+  grids::Grid grid;
+  VolumeArrays arrays;
+  Array<VolumeArrays> element;  ///< the data at id(); made when that is first asked for
+};
+
+namespace {
+
+/// The memory of a grid as numbers of type T, or no elements of it.
+template <class T>
+Array<T> as(const Array<unsigned>& words, bool wanted) {
+  const Row<T> all(words);
+  return wanted ? Array<T>(all) : all.slice(0, 0);
+}
+
+/// Uploads a grid that was checked.
+std::shared_ptr<VolumeState> upload(const Device& device, std::span<const std::byte> bytes, grids::Grid grid) {
+  const HeardBy nobody(nullptr);
+  const OutsideCapture at_once;
+  auto made = std::make_shared<VolumeState>();
+  const grids::Layout& l = *grid.layout;
+  // Scalars of 8 bytes are read too.
+  std::vector<unsigned> words((bytes.size() + 7) / 8 * 2);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  VolumeArrays& a = made->arrays;
+  const auto word = [](std::uint64_t at) { return int(at / 4); };
+  a.tag = kVolumeTag;
+  a.type = int(l.type);
+  a.root = word(grid.levels.root);
+  a.tiles = int(grid.levels.tiles);
+  a.leaf = word(grid.levels.first[0]);
+  a.leaves = int(grid.levels.count[0]);
+  a.voxels = grid.voxels_before.back();
+  a.root_words = word(l.root.bytes), a.tile_words = word(l.tile_bytes), a.entry_words = word(l.table_stride);
+  a.leaf_words = word(l.leaf.bytes), a.upper_entries = word(l.upper.values), a.lower_entries = word(l.lower.values);
+  a.words = Array<unsigned>(device, words);
+  const auto is = [&](VolumeType type) { return l.type == type; };
+  a.float32_values = as<float>(a.words, is(VolumeType::float32));
+  a.vec3f_values = as<float>(a.words, is(VolumeType::vec3f));
+  a.vec4f_values = as<float>(a.words, is(VolumeType::vec4f));
+  a.float64_values = as<double>(a.words, is(VolumeType::float64));
+  a.vec3d_values = as<double>(a.words, is(VolumeType::vec3d));
+  a.vec4d_values = as<double>(a.words, is(VolumeType::vec4d));
+  a.float16_values = as<half>(a.words, is(VolumeType::float16));
+  a.int32_values = as<int>(a.words, is(VolumeType::int32));
+  a.uint32_values = as<unsigned>(a.words, is(VolumeType::uint32));
+  a.int64_values = as<std::int64_t>(a.words, is(VolumeType::int64));
+  std::vector<float> map(grids::kMapFloats);
+  std::memcpy(map.data(), bytes.data() + grids::kMap, map.size() * sizeof(float));
+  a.transform = Array<float>(device, map);
+  a.voxels_before = Array<int>(device, grid.voxels_before);
+  made->grid = std::move(grid);
+  return made;
+}
+
+/// Calls f(), whose reasons why there is no grid become errors of this kind, after what they are about.
+template <class F>
+auto explained(ErrorKind kind, const std::string& about, F f) {
+  try {
+    return f();
+  } catch (const grids::NoGrid& e) {
+    throw Error(kind, fmt::format("{}: {}", about, e.what()));
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  throw Error(ErrorKind::out_of_memory, about + ": there is not enough memory for the grid");
+}
+
+std::vector<std::byte> content_of(const std::string& path) {
+  std::string why;
+  std::optional<std::vector<std::byte>> content = platform::read_file(path, ~0ull, &why);
+  if (!content) throw Error(ErrorKind::io, fmt::format("{}: the file cannot be read: {}", path, why));
+  return std::move(*content);
+}
+
+const grids::Entry& chosen(const std::vector<grids::Entry>& entries, const VolumeChoice& which,
+                           const std::string& about) {
+  if (which.name.empty()) {
+    if (which.index < 0 || std::size_t(which.index) >= entries.size())
+      invalid("{}: there is no grid {} among its {}", about, which.index, entries.size());
+    return entries[std::size_t(which.index)];
+  }
+  for (const grids::Entry& e : entries)
+    if (e.name == which.name) return e;
+  invalid("{}: there is no grid of the name \"{}\"", about, which.name);
+}
+
+std::shared_ptr<VolumeState> load(const Device& device, std::span<const std::byte> file, const VolumeChoice& which,
+                                  const std::string& about) {
+  return explained(ErrorKind::io, about, [&] {
+    const std::vector<grids::Entry> entries = grids::entries_of(file);
+    const std::vector<std::byte> bytes = grids::grid_of(file, chosen(entries, which, about));
+    grids::Grid grid = grids::check_grid(bytes);
+    return upload(device, bytes, std::move(grid));
+  });
+}
+
+grids::GridPlan plan_of(VolumeType type, std::span<const std::byte> background, const VolumeOptions& options) {
+  return {type,           options.grid_class,  options.name,
+          options.matrix, options.translation, {background.begin(), background.end()}};
+}
+
+std::shared_ptr<VolumeState> build(const Device& device, const grids::GridPlan& plan,
+                                   std::span<const grids::LeafPlan> leaves,
+                                   const std::function<void(std::span<std::byte>, const grids::Grid&)>& fill = {}) {
+  return explained(ErrorKind::invalid_argument, "a volume cannot be made", [&] {
+    std::vector<std::byte> bytes = grids::build_grid(plan, leaves);
+    grids::Grid grid = grids::check_grid(bytes);
+    if (fill) fill(bytes, grid);
+    return upload(device, bytes, std::move(grid));
+  });
+}
+
+void check_size(std::int64_t values, const vec3i& size) {
+  std::int64_t expected = 1;
+  for (int k = 0; k < 3; ++k) {
+    if (size[k] < 0 || (size[k] > 0 && expected > std::numeric_limits<std::int64_t>::max() / size[k]))
+      invalid("a volume is to have {} x {} x {} voxels", size.x, size.y, size.z);
+    expected *= size[k];
+  }
+  if (values != expected) invalid("a volume of {} x {} x {} voxels is given {} values", size.x, size.y, size.z, values);
+}
+
+/// The voxels of a block that differ from the background, by their bits.
+std::vector<vec3i> filled_voxels(std::span<const std::byte> values, std::span<const std::byte> background,
+                                 const vec3i& size, const vec3i& lower) {
+  std::vector<vec3i> voxels;
+  const std::size_t bytes = background.size();
+  std::size_t at = 0;
+  for (int x = 0; x < size.x; ++x)
+    for (int y = 0; y < size.y; ++y)
+      for (int z = 0; z < size.z; ++z, at += bytes)
+        if (std::memcmp(values.data() + at, background.data(), bytes) != 0)
+          voxels.push_back({lower.x + x, lower.y + y, lower.z + z});
+  return voxels;
+}
+
+std::shared_ptr<VolumeState> dense(const Device& device, VolumeType type, std::span<const std::byte> values,
+                                   const vec3i& size, const vec3i& lower, std::span<const std::byte> background,
+                                   const VolumeOptions& options) {
+  check_size(std::int64_t(values.size() / background.size()), size);
+  for (int k = 0; k < 3; ++k)
+    if (std::int64_t(lower[k]) + size[k] > 0x80000000ll)
+      invalid("the voxels of a volume begin at {}, with {} along an axis: they leave the integers", lower[k], size[k]);
+  const std::vector<vec3i> voxels = filled_voxels(values, background, size, lower);
+  const std::vector<grids::LeafPlan> leaves = grids::leaves_of(voxels, false);
+  return build(device, plan_of(type, background, options), leaves,
+               [&](std::span<std::byte> grid, const grids::Grid& facts) {
+                 const grids::Layout& l = *facts.layout;
+                 for (std::size_t k = 0; k < leaves.size(); ++k)
+                   for (int n = 0; n < 512; ++n) {
+                     const vec3i o = leaves[k].origin;
+                     const std::int64_t at[] = {std::int64_t(o.x) + (n >> 6) - lower.x,
+                                                std::int64_t(o.y) + (n >> 3 & 7) - lower.y,
+                                                std::int64_t(o.z) + (n & 7) - lower.z};
+                     if (at[0] < 0 || at[1] < 0 || at[2] < 0 || at[0] >= size.x || at[1] >= size.y || at[2] >= size.z)
+                       continue;
+                     const std::uint64_t from = std::uint64_t((at[0] * size.y + at[1]) * size.z + at[2]);
+                     std::memcpy(grid.data() + facts.levels.first[0] + k * l.leaf.bytes + l.leaf.values +
+                                     std::size_t(n) * l.value_bytes(),
+                                 values.data() + from * l.value_bytes(), l.value_bytes());
+                   }
+               });
+}
+
+/// The values of all leaves as a view of the grid's memory.
+template <class T>
+class LeafValues : public Array<T, 2> {
+ public:
+  LeafValues(const VolumeState& s) {
+    const grids::Layout& l = *s.grid.layout;
+    this->storage_ = s.arrays.words.storage();
+    this->address_ = s.arrays.words.address() + s.grid.levels.first[0] + l.leaf.values;
+    this->shape_ = {s.grid.info.leaves, 512};
+    this->stride_ = {std::int64_t(l.leaf.bytes), std::int64_t(l.value_bytes())};
+    if (s.grid.info.leaves == 0) this->address_ = s.arrays.words.address();
+  }
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+}  // namespace detail
+
+Volume::Volume(const Array<std::uint8_t>& grid, Loc loc) {
+  detail::called_from(loc, [&] {
+    if (grid.is_null()) invalid("a volume is given a null array");
+    const std::vector<std::uint8_t> bytes = grid.to_vector();
+    state_ = detail::explained(ErrorKind::invalid_argument, "the array of a volume", [&] {
+      grids::Grid checked = grids::check_grid(std::as_bytes(std::span(bytes)));
+      return detail::upload(grid.device(), std::as_bytes(std::span(bytes)), std::move(checked));
+    });
+  });
+}
+
+Volume Volume::load(const Device& device, const std::string& path, const VolumeChoice& which, Loc loc) {
+  return detail::called_from(loc, [&] { return Volume(detail::load(device, detail::content_of(path), which, path)); });
+}
+Volume Volume::load(const Device& device, std::span<const std::byte> file, const VolumeChoice& which, Loc loc) {
+  return detail::called_from(loc, [&] { return Volume(detail::load(device, file, which, "the bytes")); });
+}
+
+std::vector<std::string> Volume::names(const std::string& path, Loc loc) {
+  return detail::called_from(loc, [&] {
+    const std::vector<std::byte> file = detail::content_of(path);
+    return detail::explained(ErrorKind::io, path, [&] {
+      std::vector<std::string> names;
+      for (const grids::Entry& e : grids::entries_of(file)) names.push_back(e.name);
+      return names;
+    });
+  });
+}
+
+std::vector<std::byte> Volume::bytes(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    const detail::VolumeState& s = state();
+    const std::vector<unsigned> words = s.arrays.words.to_vector();
+    std::vector<std::byte> grid(s.grid.info.bytes);
+    std::memcpy(grid.data(), words.data(), grid.size());
+    grids::make_readable(grid, s.grid);
+    return grid;
+  });
+}
+
+void Volume::save(const std::string& path, VolumeCodec codec, Loc loc) const {
+  detail::called_from(loc, [&] {
+    if (codec != VolumeCodec::none && codec != VolumeCodec::zip && codec != VolumeCodec::blosc)
+      invalid("{}: there is no codec {}", path, int(codec));
+    if (!grids::has_codec(codec)) unsupported("{}: this build of weft does not have the codec Blosc", path);
+    const std::vector<std::byte> grid = bytes();
+    const std::vector<std::byte> file =
+        detail::explained(ErrorKind::io, path, [&] { return grids::file_of(std::span(&grid, 1), codec); });
+    std::string why;
+    if (!platform::write_file(path, file, &why))
+      throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written: {}", path, why));
+  });
+}
+
+template <VolumeValue T>
+Volume Volume::allocate_by_tiles(const Device& device, std::span<const vec3i> voxels, const T& background,
+                                 const VolumeOptions& options, Loc loc) {
+  return detail::called_from(loc, [&] {
+    constexpr VolumeType type = detail::VolumeValueOf<T>::type;
+    return Volume(detail::build(device, detail::plan_of(type, detail::bytes_of(background), options),
+                                grids::leaves_of(voxels, true)));
+  });
+}
+template <VolumeValue T>
+Volume Volume::allocate_by_voxels(const Device& device, std::span<const vec3i> voxels, const T& background,
+                                  const VolumeOptions& options, Loc loc) {
+  return detail::called_from(loc, [&] {
+    constexpr VolumeType type = detail::VolumeValueOf<T>::type;
+    return Volume(detail::build(device, detail::plan_of(type, detail::bytes_of(background), options),
+                                grids::leaves_of(voxels, false)));
+  });
+}
+template <VolumeValue T>
+Volume Volume::from_dense(const Device& device, std::span<const T> values, vec3i size, vec3i lower, const T& background,
+                          const VolumeOptions& options, Loc loc) {
+  return detail::called_from(loc, [&] {
+    return Volume(detail::dense(device, detail::VolumeValueOf<T>::type, std::as_bytes(values), size, lower,
+                                detail::bytes_of(background), options));
+  });
+}
+
+template <VolumeValue T>
+Array<T, 2> Volume::values(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    const detail::VolumeState& s = state();
+    constexpr VolumeType type = detail::VolumeValueOf<T>::type;
+    if (s.grid.info.type != type)
+      invalid("values of type {} are asked of a volume of type {}", to_string(type), to_string(s.grid.info.type));
+    return Array<T, 2>(detail::LeafValues<T>(s));
+  });
+}
+
+#define WEFT_VOLUME_OF(T)                                                                                              \
+  template Volume Volume::allocate_by_tiles<T>(const Device&, std::span<const vec3i>, const T&, const VolumeOptions&,  \
+                                               Loc);                                                                   \
+  template Volume Volume::allocate_by_voxels<T>(const Device&, std::span<const vec3i>, const T&, const VolumeOptions&, \
+                                                Loc);                                                                  \
+  template Volume Volume::from_dense<T>(const Device&, std::span<const T>, vec3i, vec3i, const T&,                     \
+                                        const VolumeOptions&, Loc);                                                    \
+  template Array<T, 2> Volume::values<T>(Loc) const;
+WEFT_VOLUME_OF(half)
+WEFT_VOLUME_OF(float)
+WEFT_VOLUME_OF(double)
+WEFT_VOLUME_OF(int)
+WEFT_VOLUME_OF(unsigned)
+WEFT_VOLUME_OF(std::int64_t)
+WEFT_VOLUME_OF(vec3)
+WEFT_VOLUME_OF(vec3d)
+WEFT_VOLUME_OF(vec4)
+WEFT_VOLUME_OF(vec4d)
+#undef WEFT_VOLUME_OF
+
+detail::VolumeState& Volume::state() const {
+  if (!state_) invalid("a null volume is used");
+  return *state_;
+}
+
+Device Volume::device() const { return state().arrays.words.device(); }
+const VolumeInfo& Volume::info() const { return state().grid.info; }
+const Array<float>& Volume::transform() const { return state().arrays.transform; }
+const VolumeArrays& Volume::kernel_argument() const { return state().arrays; }
+
+const Volume& Volume::requires_grad(Loc loc) const {
+  detail::called_from(loc, [&] {
+    const VolumeArrays& a = state().arrays;
+    const auto give = [](const auto&... arrays) {
+      return ((arrays.size() > 0 ? (arrays.requires_grad(), 1) : 0) + ...);
+    };
+    if (give(a.float32_values, a.vec3f_values, a.vec4f_values, a.float64_values, a.vec3d_values, a.vec4d_values,
+             a.float16_values) == 0)
+      invalid("requires_grad() of a volume of type {}, whose values are no reals", to_string(info().type));
+  });
+  return *this;
+}
+
+std::uint64_t Volume::id(Loc loc) const {
+  return detail::called_from(loc, [&] {
+    detail::VolumeState& s = state();
+    if (s.element.is_null()) {
+      const detail::HeardBy nobody(nullptr);
+      const detail::OutsideCapture at_once;
+      s.element = zeros<VolumeArrays>(device(), 1);
+      s.element.assign(std::span<const VolumeArrays>(&s.arrays, 1));
+      detail::become_handle(s.element);
+    }
+    return s.element.address();
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,8 @@
+// <weft/volume.h>: sparse volumes, and their values in kernels.
+#pragma once
+
+#include "volume.h"
+#include "volume_codec.h"
+#include "volume_info.h"
+#include "volume_query.h"
+#include "volume_value.h"
