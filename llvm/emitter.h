@@ -285,7 +285,7 @@ class Emitter {
   // ---- Atomic operations: atomics.cpp
 
   void atomic(Id id);
-  bool combines_first(Id id, const Place& place) const;
+  bool combines_first(Id id) const;
   void atomic_of_all(Id id, const Place& place);
   void atomic_in_turn(Id id, Place& place);
   void atomic_alone(Id id, const Place& place);

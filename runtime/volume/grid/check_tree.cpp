@@ -11,7 +11,8 @@ struct Origin {
   std::int32_t x, y, z;
 };
 
-/// Walks down the tree. A child of the wrong level cannot be reached, so there is no cycle.
+/// Walks down the tree. A child of the wrong level cannot be reached, so there is no cycle; and a level has no more
+/// children than nodes, so the time is bounded by the size of the grid.
 class TreeCheck {
  public:
   TreeCheck(std::span<const std::byte> bytes, const Grid& grid)
@@ -30,15 +31,17 @@ class TreeCheck {
 
  private:
   /// The place of a child, which is one of its level's nodes.
-  std::uint64_t child_at(std::uint64_t parent, std::int64_t distance, int level) const {
+  std::uint64_t child_at(std::uint64_t parent, std::int64_t distance, int level) {
     const std::uint64_t at = parent + std::uint64_t(distance), first = levels_.first[level];
     const std::uint64_t size = l_.node_bytes(level);
     if (at < first || (at - first) % size != 0 || (at - first) / size >= levels_.count[level])
       no_grid("the child of the node at {} lies at a distance of {}, which is no node of its level", parent, distance);
+    if (++reached_[level] > levels_.count[level])
+      no_grid("a child of the node at {} is the child of another node, too", parent);
     return at;
   }
 
-  void internal(int level, std::uint64_t node, Origin origin) const {
+  void internal(int level, std::uint64_t node, Origin origin) {
     const NodeLayout& layout = level == 2 ? l_.upper : l_.lower;
     const int child_log = level == 2 ? kLowerLog : kLeafLog, side_log = level == 2 ? 5 : 4;
     const std::uint64_t mask = node + child_mask(level);
@@ -70,6 +73,7 @@ class TreeCheck {
   const std::span<const std::byte> bytes_;
   const Layout& l_;
   const Levels& levels_;
+  std::uint64_t reached_[3] = {};  ///< children so far, by level
 };
 
 /// Checks the numbers of an index grid's leaf, by which programs read arrays of their own.

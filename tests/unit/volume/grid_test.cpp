@@ -157,6 +157,17 @@ std::vector<Damage> damages() {
          for (std::uint64_t k = 0; k < 64; ++k) g[mask + k] = std::byte(255);
        },
        "no node of its level"},
+      {"a root whose tiles share a node",
+       set(tile + l.tile_bytes + grids::kTileChild, get<std::int64_t>(good, tile + grids::kTileChild)), "its place in"},
+      {"an upper node whose entries share an empty node",
+       [=](auto& g) {
+         const std::uint64_t mask = upper + grids::child_mask(2), table = upper + l.upper.values;
+         for (std::uint64_t k = 0; k < grids::kEntries[1] / 8; ++k) g[lower + grids::child_mask(1) + k] = std::byte(0);
+         for (std::uint64_t k = 0; k < grids::kEntries[2] / 8; ++k) g[mask + k] = std::byte(255);
+         for (std::uint64_t n = 0; n < grids::kEntries[2]; ++n)
+           put(std::span(g), table + n * l.table_stride, std::int64_t(lower - upper));
+       },
+       "the child of another node, too"},
       {"blind data out of range",
        [=](auto& g) { put(std::span(g), blind, std::int64_t(g.size())), put(std::span(g), blind + 8, 1u); },
        "blind data lie at"},
