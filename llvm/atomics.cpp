@@ -80,9 +80,7 @@ void Emitter::atomic_in_turn(Id id, Place& place) {
   const bool is_used = is_used_[id], compares = inst.op == Op::atomic_cas;
   const std::string value = vector(kernel_.arg(id, 2)), desired = compares ? vector(kernel_.arg(id, 3)) : "";
   if (place.kind != Place::Kind::same) pointers(place);
-  std::string bits = mask_.empty() ? "" : mask_bits(mask_);
-  if (!bits.empty() && lanes_ < 64) bits = out_.def("zext i{} {} to i64", lanes_, bits);
-  if (bits.empty()) bits = lanes_ == 64 ? "-1" : std::to_string((1ull << lanes_) - 1);
+  const std::string bits = mask_word();
 
   const std::string before = out_.block(), lane = out_.fresh("lane"), done = out_.fresh("done");
   out_.jump(lane);
