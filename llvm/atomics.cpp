@@ -1,5 +1,10 @@
-// Atomic operations: of the active lanes in turn, or of all at once where the address is one and nobody asks for the
-// value before. In a workgroup of one thread, a scalar one.
+// Atomic operations: of the active lanes in turn, or of all at once where the address is one. In a workgroup of one
+// thread, a scalar one.
+//
+// At once, if the lanes ask for the value before (else %all is a reduction):
+//   %sums = inclusive scan of %x, in which resting lanes are neutral
+//   %old = atomicrmw add ptr %p, i32 %sums[W - 1] monotonic
+//   %before = %old + %sums moved up by a lane
 //
 // In turn:
 // lane: %rest = phi i64 [ the mask's bits, before ], [ %next, end ]
@@ -32,7 +37,7 @@ using ir::Type;
 void Emitter::atomic(Id id) {
   Place at = place(id);
   if (shapes_.lone) return atomic_alone(id, at);
-  if (at.kind == Place::Kind::same && combines_first(id, at)) return atomic_of_all(id, at);
+  if (at.kind == Place::Kind::same && combines_first(id)) return atomic_of_all(id, at);
   atomic_in_turn(id, at);
 }
 
@@ -43,11 +48,11 @@ void Emitter::atomic_alone(Id id, const Place& place) {
   put_scalar(id, change(inst, place.pointer, scalar(kernel_.arg(id, 2)), desired));
 }
 
-// Operations on integers, whose order and number leave no trace, and sums of which the kernel says so.
-bool Emitter::combines_first(Id id, const Place& place) const {
+// Operations on integers, which may be combined in any way, and sums of which the kernel says so.
+bool Emitter::combines_first(Id id) const {
   const Inst& inst = kernel_[id];
-  return place.kind == Place::Kind::same && (ir::is_int(inst.type) || inst.imm == ir::kGather) && !is_used_[id] &&
-         ir::combination(inst.op) != Op::constant;
+  if (ir::combination(inst.op) == Op::constant) return false;
+  return ir::is_int(inst.type) || (inst.imm == ir::kGather && !is_used_[id]);
 }
 
 void Emitter::atomic_of_all(Id id, const Place& place) {
@@ -59,7 +64,14 @@ void Emitter::atomic_of_all(Id id, const Place& place) {
   const std::string neutral_value = literal(inst.type, nothing, lanes_);
   std::string value = vector(kernel_.arg(id, 2));
   if (!mask_.empty()) value = choose(inst.type, mask_, value, neutral_value, lanes_);
-  change(inst, place.pointer, reduce(op, inst.type, value), "");
+  if (!is_used_[id]) {
+    change(inst, place.pointer, reduce(op, inst.type, value), "");
+    return;
+  }
+  const std::string of = type_name(inst.type, lanes_), sums = scan(op, inst.type, value);
+  const std::string all = out_.def("extractelement {} {}, i64 {}", of, sums, lanes_ - 1);
+  const std::string old = spread(inst.type, change(inst, place.pointer, all, ""));
+  put_vector(id, compute(op, inst.type, inst.type, Texts{old, shifted(inst.type, sums, 1, neutral_value)}, lanes_));
 }
 
 void Emitter::atomic_in_turn(Id id, Place& place) {
@@ -68,9 +80,7 @@ void Emitter::atomic_in_turn(Id id, Place& place) {
   const bool is_used = is_used_[id], compares = inst.op == Op::atomic_cas;
   const std::string value = vector(kernel_.arg(id, 2)), desired = compares ? vector(kernel_.arg(id, 3)) : "";
   if (place.kind != Place::Kind::same) pointers(place);
-  std::string bits = mask_.empty() ? "" : mask_bits(mask_);
-  if (!bits.empty() && lanes_ < 64) bits = out_.def("zext i{} {} to i64", lanes_, bits);
-  if (bits.empty()) bits = lanes_ == 64 ? "-1" : std::to_string((1ull << lanes_) - 1);
+  const std::string bits = mask_word();
 
   const std::string before = out_.block(), lane = out_.fresh("lane"), done = out_.fresh("done");
   out_.jump(lane);

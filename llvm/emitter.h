@@ -104,6 +104,8 @@ class Emitter {
   std::string opposite(const std::string& mask);
   /// The mask as an integer, lane 0 in bit 0.
   std::string mask_bits(const std::string& mask);
+  /// The same of the present mask in 64 bits; a number where all lanes run.
+  std::string mask_word();
   std::string any(const std::string& mask);
   /// Number of the first active lane, or of the last one, as i64.
   std::string first_lane();
@@ -203,6 +205,11 @@ class Emitter {
   void store_apart(Id id, Place& place);
   bool is_contiguous(const Inst& inst, Id base, const Place& place) const;
   std::string repeated_mask(std::uint32_t times);
+  /// Scalars that lie side by side, those alone whose bit of the mask is set; all without a mask.
+  std::string read_vector(Type type, std::uint32_t count, const std::string& pointer, std::uint32_t align,
+                          const std::string& mask);
+  void write_vector(Type type, std::uint32_t count, const std::string& value, const std::string& pointer,
+                    std::uint32_t align, const std::string& mask);
   /// Vectors of `lanes` lanes each as one, one after the other; their number is a power of two.
   std::string concatenated(Type type, Texts parts, std::uint32_t lanes);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
@@ -248,8 +255,6 @@ class Emitter {
   std::string record_mask(const Record& record, std::uint32_t first, const std::vector<char>& is_part);
   std::string record_pointer(const Record& record);
   std::string assembled(Type type, const Texts& sources, const std::vector<FromLane>& lanes);
-  std::string read_lanes(Type type, const std::string& pointer, const std::string& mask);
-  void write_lanes(Type type, const std::string& value, const std::string& pointer, const std::string& mask);
   void load_record(const Record& record, RecordForm form);
   void store_record(const Record& record, RecordForm form);
   /// Values by their place; those that are not wanted, or not written, are empty.
@@ -285,7 +290,7 @@ class Emitter {
   // ---- Atomic operations: atomics.cpp
 
   void atomic(Id id);
-  bool combines_first(Id id, const Place& place) const;
+  bool combines_first(Id id) const;
   void atomic_of_all(Id id, const Place& place);
   void atomic_in_turn(Id id, Place& place);
   void atomic_alone(Id id, const Place& place);

@@ -134,7 +134,7 @@ void Emitter::run_threads() {
 
 // Rows of the launch's last dimension: %row is one number, and the columns of a row are vectors.
 void Emitter::run_rows() {
-  const std::uint32_t at = kernel_.tid_offset + (kernel_.wide ? 8 : 0) + 12 * (kernel_.tid_rank - 2);
+  const std::uint32_t at = kernel_.extent_offset(int(kernel_.tid_rank) - 1);
   const std::string from = out_.def("getelementptr i8, ptr %args, i64 {}", at);
   const std::string columns = out_.def("zext i32 {} to i64", out_.def("load i32, ptr {}, align 4", from));
   const std::string before = out_.block(), head = out_.fresh("rows"), run = out_.fresh("row"),

@@ -162,8 +162,26 @@ bool Emitter::is_contiguous(const Inst& inst, Id base, const Place& place) const
   return place.kind == Place::Kind::strided && place.step == std::int64_t{inst.width} * ir::bytes(inst.type);
 }
 
+std::string Emitter::read_vector(Type type, std::uint32_t count, const std::string& pointer, std::uint32_t align,
+                                 const std::string& mask) {
+  const std::string of = type_name(type, count), bits = type_name(Type::b1, count);
+  if (mask.empty()) return out_.def("load {}, ptr {}, align {}", of, pointer, align);
+  const std::string name = fmt::format("@llvm.masked.load.{}.p0", type_suffix(type, count));
+  out_.declare(name, fmt::format("declare {} {}(ptr, i32, {}, {})", of, name, bits, of));
+  return out_.def("call {} {}(ptr {}, i32 {}, {} {}, {} zeroinitializer)", of, name, pointer, align, bits, mask, of);
+}
+
+void Emitter::write_vector(Type type, std::uint32_t count, const std::string& value, const std::string& pointer,
+                           std::uint32_t align, const std::string& mask) {
+  const std::string of = type_name(type, count), bits = type_name(Type::b1, count);
+  if (mask.empty()) return out_.line("store {} {}, ptr {}, align {}", of, value, pointer, align);
+  const std::string name = fmt::format("@llvm.masked.store.{}.p0", type_suffix(type, count));
+  out_.declare(name, fmt::format("declare void {}({}, ptr, i32, {})", name, of, bits));
+  out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, value, pointer, align, bits, mask);
+}
+
 std::string Emitter::repeated_mask(std::uint32_t times) {
-  if (times == 1) return mask_;
+  if (times == 1 || mask_.empty()) return mask_;
   std::vector<std::string> from;
   for (std::uint32_t k = 0; k < lanes_ * times; ++k) from.push_back(std::to_string(k / times));
   const std::string of = type_name(Type::b1, lanes_);
@@ -220,17 +238,8 @@ void Emitter::load_same(Id id, const Place& place) {
 void Emitter::load_contiguous(Id id, const Place& place) {
   const Inst& inst = kernel_[id];
   const std::uint32_t all = lanes_ * inst.width, align = alignment(inst, kernel_.arg(id, 0), 0);
-  const std::string of = type_name(inst.type, all);
-  std::string read;
-  if (mask_.empty()) {
-    read = out_.def("load {}, ptr {}, align {}", of, place.pointer, align);
-  } else {
-    const std::string bits = vector_of("i1", all),
-                      name = fmt::format("@llvm.masked.load.{}.p0", type_suffix(inst.type, all));
-    out_.declare(name, fmt::format("declare {} {}(ptr, i32, {}, {})", of, name, bits, of));
-    read = out_.def("call {} {}(ptr {}, i32 {}, {} {}, {} zeroinitializer)", of, name, place.pointer, align, bits,
-                    repeated_mask(inst.width), of);
-  }
+  const std::string of = type_name(inst.type, all),
+                    read = read_vector(inst.type, all, place.pointer, align, repeated_mask(inst.width));
   if (inst.width == 1) return put_part(id, 0, read, lanes_);
   for (std::uint32_t k = 0; k < inst.width; ++k)
     put_part(id, k,
@@ -311,7 +320,6 @@ void Emitter::store_contiguous(Id id, const Place& place) {
   values.resize(std::bit_ceil(values.size()), "poison");
   const std::uint32_t scalars = lanes_ * static_cast<std::uint32_t>(values.size());
   const std::uint32_t all = lanes_ * inst.width, align = alignment(inst, kernel_.arg(id, 0), 0);
-  const std::string of = type_name(inst.type, all);
   std::string written = concatenated(inst.type, values, lanes_);
   if (inst.width > 1) {
     const std::string type = type_name(inst.type, scalars);
@@ -320,12 +328,7 @@ void Emitter::store_contiguous(Id id, const Place& place) {
     written = out_.def("shufflevector {} {}, {} poison, {} {}", type, written, type, vector_of("i32", all),
                        lanes_of("i32", from));
   }
-  if (mask_.empty()) return out_.line("store {} {}, ptr {}, align {}", of, written, place.pointer, align);
-  const std::string bits = vector_of("i1", all),
-                    name = fmt::format("@llvm.masked.store.{}.p0", type_suffix(inst.type, all));
-  out_.declare(name, fmt::format("declare void {}({}, ptr, i32, {})", name, of, bits));
-  out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, written, place.pointer, align, bits,
-            repeated_mask(inst.width));
+  write_vector(inst.type, all, written, place.pointer, align, repeated_mask(inst.width));
 }
 
 void Emitter::store_apart(Id id, Place& place) {

@@ -193,8 +193,9 @@ std::vector<Emitter::Texts> Emitter::read_groups(const Record& record, const std
   for (std::uint32_t g = 0; g < kQuad; ++g)
     for (const std::uint32_t first : vectors_over(scalars, lanes_)) {
       const std::uint32_t at = g * group * record.stride + begin + first;
-      groups[g].push_back(read_lanes(kernel_[record.members[0]].type, moved(from, std::int64_t{at} * kScalarBytes),
-                                     mask_.empty() ? "" : record_mask(record, at, read)));
+      groups[g].push_back(read_vector(kernel_[record.members[0]].type, lanes_,
+                                      moved(from, std::int64_t{at} * kScalarBytes), kScalarBytes,
+                                      mask_.empty() ? "" : record_mask(record, at, read)));
     }
   return groups;
 }
@@ -250,8 +251,8 @@ void Emitter::store_groups(const Record& record, const Texts& values, const std:
       }
       const std::uint32_t at = g * group * stride + first;
       if (has_part)
-        write_lanes(type, assembled(type, sources, lanes), moved(to, std::int64_t{at} * kScalarBytes),
-                    record_mask(record, at, written));
+        write_vector(type, lanes_, assembled(type, sources, lanes), moved(to, std::int64_t{at} * kScalarBytes),
+                     kScalarBytes, record_mask(record, at, written));
     }
 }
 

@@ -163,24 +163,6 @@ std::string Emitter::assembled(ir::Type type, const Texts& sources, const std::v
                   lanes_of("i32", from));
 }
 
-std::string Emitter::read_lanes(ir::Type type, const std::string& pointer, const std::string& mask) {
-  const std::string of = type_name(type, lanes_), bits = type_name(ir::Type::b1, lanes_);
-  if (mask.empty()) return out_.def("load {}, ptr {}, align {}", of, pointer, kScalarBytes);
-  const std::string name = fmt::format("@llvm.masked.load.{}.p0", type_suffix(type, lanes_));
-  out_.declare(name, fmt::format("declare {} {}(ptr, i32, {}, {})", of, name, bits, of));
-  return out_.def("call {} {}(ptr {}, i32 {}, {} {}, {} zeroinitializer)", of, name, pointer, kScalarBytes, bits, mask,
-                  of);
-}
-
-void Emitter::write_lanes(ir::Type type, const std::string& value, const std::string& pointer,
-                          const std::string& mask) {
-  const std::string of = type_name(type, lanes_), bits = type_name(ir::Type::b1, lanes_);
-  if (mask.empty()) return out_.line("store {} {}, ptr {}, align {}", of, value, pointer, kScalarBytes);
-  const std::string name = fmt::format("@llvm.masked.store.{}.p0", type_suffix(type, lanes_));
-  out_.declare(name, fmt::format("declare void {}({}, ptr, i32, {})", name, of, bits));
-  out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, value, pointer, kScalarBytes, bits, mask);
-}
-
 // ---- The code
 
 /// Calls f(member, its scalar, the scalar's place) for all scalars of a record.
@@ -212,8 +194,8 @@ Emitter::Texts Emitter::load_vectors(const Record& record, const std::vector<cha
     const bool last = number + 1 == vectors_of(record);
     if (last || !mask_.empty())
       for (std::uint32_t k = record.width(); k < record.stride; ++k) read[k] = 0;
-    sources.push_back(read_lanes(type, moved(from, std::int64_t{number} * lanes_ * kScalarBytes),
-                                 record_mask(record, number * lanes_, read)));
+    sources.push_back(read_vector(type, lanes_, moved(from, std::int64_t{number} * lanes_ * kScalarBytes), kScalarBytes,
+                                  record_mask(record, number * lanes_, read)));
   }
   Texts values(record.stride);
   for (std::uint32_t place = 0; place < record.width(); ++place) {
@@ -243,8 +225,8 @@ void Emitter::store_vectors(const Record& record, const Texts& values, const std
     }
     if (!has_part) continue;
     const std::string value = assembled(type, values, lanes);
-    write_lanes(type, value, moved(to, std::int64_t{number} * lanes_ * kScalarBytes),
-                record_mask(record, number * lanes_, written));
+    write_vector(type, lanes_, value, moved(to, std::int64_t{number} * lanes_ * kScalarBytes), kScalarBytes,
+                 record_mask(record, number * lanes_, written));
   }
 }
 

@@ -75,20 +75,24 @@ std::string Emitter::mask_bits(const std::string& mask) {
   return out_.def("bitcast {} {} to i{}", type_name(Type::b1, lanes_), mask_text(mask), lanes_);
 }
 
+std::string Emitter::mask_word() {
+  if (mask_.empty()) return lanes_ == 64 ? "-1" : std::to_string((1ull << lanes_) - 1);
+  const std::string bits = mask_bits(mask_);
+  return lanes_ == 64 ? bits : out_.def("zext i{} {} to i64", lanes_, bits);
+}
+
 std::string Emitter::any(const std::string& mask) { return out_.def("icmp ne i{} {}, 0", lanes_, mask_bits(mask)); }
 
 std::string Emitter::first_lane() {
   if (mask_.empty()) return "0";
-  std::string bits = mask_bits(mask_);
-  if (lanes_ < 64) bits = out_.def("zext i{} {} to i64", lanes_, bits);
+  const std::string bits = mask_word();
   out_.declare("@llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)");
   return out_.def("call i64 @llvm.cttz.i64(i64 {}, i1 false)", bits);
 }
 
 std::string Emitter::last_lane() {
   if (mask_.empty()) return std::to_string(lanes_ - 1);
-  std::string bits = mask_bits(mask_);
-  if (lanes_ < 64) bits = out_.def("zext i{} {} to i64", lanes_, bits);
+  const std::string bits = mask_word();
   out_.declare("@llvm.ctlz.i64", "declare i64 @llvm.ctlz.i64(i64, i1)");
   const std::string above = out_.def("call i64 @llvm.ctlz.i64(i64 {}, i1 false)", bits);
   return out_.def("sub i64 63, {}", above);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -16,6 +17,12 @@ namespace weft::backend {
 
 namespace {
 constexpr std::align_val_t kAlignment{256};
+}
+
+std::uint64_t host_memory_limit() {
+  constexpr std::uint64_t kUntold = 64ull << 30, kAddresses = std::uint64_t(~std::size_t(0)) / 2;
+  static const std::uint64_t limit = std::min(platform::memory_bytes().value_or(kUntold), kAddresses);
+  return limit;
 }
 
 HostMemory::HostMemory(std::string device, std::uint64_t limit, Pages pages)

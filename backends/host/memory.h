@@ -12,10 +12,9 @@
 
 namespace weft::backend {
 
-/// The most bytes of a device on the host. A host overcommits: memory that it grants may not exist. The limit turns a
-/// mistaken size into an error.
-inline constexpr std::uint64_t kHostMemoryLimit =
-    sizeof(void*) == 8 ? 64ull << 30 : std::uint64_t(~std::uint32_t(0)) / 2;
+/// The most bytes of a device on the host: the memory that the process may use. A host overcommits: what it grants
+/// beyond may not exist. The limit turns a mistaken size into an error.
+std::uint64_t host_memory_limit();
 
 /// A live allocation; empty (bytes 0, address 0) when there is none.
 struct Extent {

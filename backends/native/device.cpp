@@ -20,12 +20,12 @@ bool left_behind_by_fork() { return was_left_behind.load(); }
 NativeDevice::NativeDevice(Options options, std::unique_ptr<ProgramSource> programs)
     : info_(std::move(options.info)),
       fused_(options.fused),
-      memory_(info_.name, kHostMemoryLimit, HostMemory::Pages::large),
+      memory_(info_.name, host_memory_limit(), HostMemory::Pages::large),
       queue_{*this, memory_},
       launcher_(options.threads, info_.subgroup_size),
       programs_(std::move(programs)) {
-  info_.memory_bytes = kHostMemoryLimit;
-  info_.max_allocation = kHostMemoryLimit;
+  info_.memory_bytes = host_memory_limit();
+  info_.max_allocation = host_memory_limit();
   info_.host_visible = true;
   info_.wraps_host = true;
   info_.wraps_bytes = true;

@@ -11,6 +11,10 @@ namespace weft::backend::native {
 
 namespace {
 
+// Read by a handler of signals, in which the first access of a thread must not allocate: hence the model.
+#ifdef __GNUC__
+[[gnu::tls_model("initial-exec")]]
+#endif
 thread_local const DeviceProgram* running = nullptr;
 
 // Text in memory of the handler's, cut off where that ends. Nothing here allocates or locks.

@@ -82,7 +82,7 @@ void Arenas::hold(std::uint64_t bytes) {
   bytes_ = 0;
   // Whole pages, so that no two host threads write to one.
   constexpr auto page = std::uint64_t(kPage);
-  if (bytes != 0 && bytes <= kHostMemoryLimit / workers_.size() - page) {
+  if (bytes != 0 && bytes <= host_memory_limit() / workers_.size() - page) {
     bytes_ = (bytes + page - 1) / page * page;
     memory_.reset(static_cast<std::byte*>(::operator new(bytes_* workers_.size(), kPage, std::nothrow)));
     if (!memory_) bytes_ = 0;

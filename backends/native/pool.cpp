@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 #include "../../frontend/support/platform.h"
@@ -41,7 +41,9 @@ constexpr std::uint64_t pack(std::uint32_t job, std::uint64_t first, std::uint64
 
 }  // namespace
 
-Pool::Pool(int threads) : threads_(std::max(1, threads)), parts_(std::make_unique<Part[]>(std::size_t(threads_))) {}
+Pool::Pool(int threads) : threads_(std::max(1, threads)), parts_(std::make_unique<Part[]>(std::size_t(threads_))) {
+  helpers_.reserve(std::size_t(threads_ - 1));  // a thread that runs must find a place
+}
 
 Pool::~Pool() {
   stop_.store(true);
@@ -93,7 +95,6 @@ void Pool::publish(std::int64_t units, std::int64_t chunk, int parts, Work work,
 // calling thread wakes two, and each of these two more.
 void Pool::call_threads(int wanted) {
   int started = started_.load(std::memory_order_relaxed);
-  helpers_.reserve(std::size_t(threads_ - 1));  // a thread that runs must find a place
   const int wake = std::min(started, wanted) - awake_.load();
   to_wake_.store(wake, std::memory_order_relaxed);
   if (wake > 0) ring();
@@ -101,9 +102,9 @@ void Pool::call_threads(int wanted) {
     awake_.fetch_add(1);
     try {
       helpers_.push_back(platform::helper_thread("weft-worker", [this, started] { live(started + 1); }));
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       awake_.fetch_sub(1);
-      return;  // the system has no more threads; those that there are do the work
+      return;  // the system has no more threads, or no memory for one; those that there are do the work
     }
     started_.store(started + 1, std::memory_order_relaxed);
   }

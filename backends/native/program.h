@@ -40,8 +40,7 @@ class DeviceProgram : public Program {
   /// \param kernel  whose interface the program keeps, as far as launches need it
   explicit DeviceProgram(const ir::Interface& kernel)
       : block(kernel.block), args_bytes(kernel.args_bytes), loc(kernel.loc), name_(kernel.name) {
-    // The extents of tid<N>() stand at the end of the block, the last dimension's with its reciprocal in 12 bytes.
-    if (kernel.tid_rank > 1) row_at = kernel.tid_offset + (kernel.wide ? 8 : 0) + 12 * (kernel.tid_rank - 2);
+    if (kernel.tid_rank > 1) row_at = kernel.extent_offset(int(kernel.tid_rank) - 1);
   }
   const std::string& name() const override { return name_; }
 

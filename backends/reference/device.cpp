@@ -43,13 +43,13 @@ constexpr Name kNames[] = {{"reference", {}},
 class ReferenceDevice : public Device {
  public:
   explicit ReferenceDevice(FusedTypes fused)
-      : fused_(fused), memory_("reference", kHostMemoryLimit), queue_{*this, memory_} {
+      : fused_(fused), memory_("reference", host_memory_limit()), queue_{*this, memory_} {
     info_.name = std::ranges::find(kNames, fused, &Name::fused)->name;
     info_.adapter = "interpreter on the host";
     info_.driver = "weft";
     info_.cache_key = info_.name;
-    info_.memory_bytes = kHostMemoryLimit;
-    info_.max_allocation = kHostMemoryLimit;
+    info_.memory_bytes = host_memory_limit();
+    info_.max_allocation = host_memory_limit();
     info_.host_visible = true;
     info_.int64 = true;
     info_.wraps_host = true;

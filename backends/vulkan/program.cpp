@@ -215,6 +215,7 @@ std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Has
 
 std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& module, ir::Hash hash,
                                                           spirv::ArgumentsIn arguments) {
+  const platform::FloatMode mode;  // constants are computed by the optimiser and by software drivers
   check_runs();
   check_groups(module, info_);
   const bool optimise = platform::environment_flag("WEFT_SPIRV_OPT", false);

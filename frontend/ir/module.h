@@ -192,7 +192,7 @@ struct Interface {
   std::vector<Param> params;
   std::uint32_t args_bytes = 4;  ///< size of the argument block
   std::uint32_t tid_rank = 0;    ///< N of tid<N>(); 0 if the kernel never calls it
-  std::uint32_t tid_offset = 0;  ///< in the argument block: start of a wide dispatch, extents and reciprocals for N > 1
+  std::uint32_t tid_offset = 0;  ///< in the argument block: start of a wide dispatch, and then extent_offset()
   bool wide = false;             ///< see Variant
   Loc narrow_tid;                ///< the first place that asks for tid() in 32 bits, or empty
   std::vector<NarrowShape> narrow_shapes;
@@ -203,6 +203,13 @@ struct Interface {
   std::vector<KernelArray> arrays;  ///< named by the operation `kernel_array`
   std::uint32_t report_offset = 0;  ///< in the argument block: see report::kArgumentBytes; 0 if nothing is reported
   std::vector<Message> messages;    ///< those that may be reported; a record names its message by its place here
+
+  /// The place in the argument block of an extent of tid<N>(), from dimension 1 on, with its reciprocal: a divisor, a
+  /// multiplier and a shift (see tracing::thread_coordinate()). The extents of all dimensions follow each other.
+  std::uint32_t extent_offset(int dimension) const {
+    return tid_offset + (wide ? 8 : 0) + kExtentBytes * static_cast<std::uint32_t>(dimension - 1);
+  }
+  static constexpr std::uint32_t kExtentBytes = 12;
 };
 
 /// The derivatives that the user gives for a function, by numbers in the kernel's table.

@@ -664,11 +664,10 @@ std::string count_of_coordinates(int n) { return fmt::format("{} coordinate{}", 
 
 Id thread_coordinate(Type type, int k, int n, Loc loc) {
   ir::Module& m = Trace::current(loc).kernel().module();
-  const std::uint32_t start_bytes = m.wide ? 8 : 0;
   if (m.tid_rank == 0) {
     m.tid_rank = std::uint32_t(n);
     m.tid_offset = align_up(m.args_bytes, m.wide ? 8 : 4);
-    m.args_bytes = m.tid_offset + start_bytes + 12 * std::uint32_t(n - 1);
+    m.args_bytes = m.extent_offset(n);
   }
   if (k == 0 && type == Type::i32 && !m.narrow_tid) m.narrow_tid = loc;
   if (int(m.tid_rank) != n)
@@ -680,13 +679,13 @@ Id thread_coordinate(Type type, int k, int n, Loc loc) {
   // into the argument block: q = mul_hi(2 n, multiplier) >> shift (Granlund and Montgomery 1994), exact for n < 2^31.
   Id rest = b.thread_id();
   for (int d = n - 1; d > k; --d) {
-    std::uint32_t at = m.tid_offset + start_bytes + 12 * std::uint32_t(d - 1);
+    const std::uint32_t at = m.extent_offset(d);
     Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
     Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);
     rest = binary(Op::shr, high, b.arg(Type::u32, at + 8), loc);
   }
   if (k > 0) {
-    std::uint32_t at = m.tid_offset + start_bytes + 12 * std::uint32_t(k - 1);
+    const std::uint32_t at = m.extent_offset(k);
     Id extent = b.arg(Type::u32, at);
     Id doubled = binary(Op::shl, rest, literal_int(Type::u32, 1, loc), loc);
     Id high = binary(Op::mul_hi, doubled, b.arg(Type::u32, at + 4), loc);

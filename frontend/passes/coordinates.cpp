@@ -6,11 +6,6 @@
 namespace weft::ir {
 namespace {
 
-/// The place in the argument block of what dimension k needs: extent, multiplier, shift.
-std::uint32_t extent_at(const Module& m, int k) {
-  return m.tid_offset + (m.wide ? 8 : 0) + 12 * static_cast<std::uint32_t>(k - 1);
-}
-
 bool is_arg(const Module& m, Id id, std::uint32_t offset) { return m[id].op == Op::arg && m[id].imm == offset; }
 
 /// Whether a value is the rest of dimension k: the thread's number without the faster dimensions.
@@ -37,7 +32,7 @@ bool is_doubled_rest(const Module& m, Id value, int k) {
 bool is_whole(const Module& m, Id value, int k) {
   if (m[value].op != Op::mul) return false;
   const Id a = m.arg(value, 0), b = m.arg(value, 1);
-  const std::uint32_t at = extent_at(m, k);
+  const std::uint32_t at = m.extent_offset(k);
   return (is_arg(m, b, at) && is_tid_quotient(m, a, k)) || (is_arg(m, a, at) && is_tid_quotient(m, b, k));
 }
 
@@ -45,7 +40,7 @@ bool is_whole(const Module& m, Id value, int k) {
 
 // mul_hi(2 * rest, multiplier) >> shift
 bool is_tid_quotient(const Module& m, Id value, int k) {
-  const std::uint32_t at = extent_at(m, k);
+  const std::uint32_t at = m.extent_offset(k);
   if (m[value].op != Op::shr || !is_arg(m, m.arg(value, 1), at + 8)) return false;
   const Id high = m.arg(value, 0);
   if (m[high].op != Op::mul_hi) return false;

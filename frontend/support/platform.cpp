@@ -343,7 +343,7 @@ void describe_faults(std::size_t (*describe)(char* text, std::size_t room, const
 #else
   struct sigaction action {};
   action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // on the thread's other stack where it has one: its own may be full
   sigemptyset(&action.sa_mask);
   for (int k = 0; k < 2; ++k) sigaction(kFaults[k], &action, &handled_before[k]);
 #endif

@@ -48,6 +48,10 @@ int processors();
 /// time; nothing if there is no quota. \param root  the folder that has proc and sys
 std::optional<double> processor_quota(const std::filesystem::path& root = "/");
 
+/// The memory that the process may use: that of the machine, or less where a control group has a limit; nothing if the
+/// system does not tell. \param root  the folder that has proc and sys
+std::optional<std::uint64_t> memory_bytes(const std::filesystem::path& root = "/");
+
 /// The calling thread's mode for floats while the object lives: rounding to nearest, subnormals kept, no traps. Its end
 /// restores what was there before, with the flags of what has happened.
 class FloatMode {
@@ -95,8 +99,8 @@ std::string load_library(const std::filesystem::path& path);
 
 /// Loads a shared library for its functions, until the process ends. The name is a path, or is looked for where the
 /// system looks for libraries; on Windows beside the program and among the system's, but not in the current folder.
-/// Null if no such library can be loaded.
-void* find_library(const std::string& name);
+/// Null if none can be loaded; then `why` has the system's reason, and is empty if there is no library of that name.
+void* find_library(const std::string& name, std::string* why = nullptr);
 /// The names, for find_library(), under which this system may have a version of LLVM. A library of another version may
 /// have such a name where names do not tell versions apart.
 std::vector<std::string> llvm_libraries(unsigned version);

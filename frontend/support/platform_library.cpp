@@ -16,31 +16,59 @@ namespace weft::platform {
 
 namespace fs = std::filesystem;
 
+namespace {
+// Why the last library could not be loaded.
+std::string last_reason() {
+#ifdef _WIN32
+  return std::error_code(int(GetLastError()), std::system_category()).message();
+#else
+  const char* const why = dlerror();
+  return why ? why : "it cannot be loaded";
+#endif
+}
+
+// Whether the reason is that there is no library of that name, and not that it needs another one.
+bool is_absent(const std::string& name, const std::string& reason) {
+  std::error_code error;
+  const fs::path path(name);
+  if (path.has_parent_path()) return !fs::exists(path, error);
+#ifdef _WIN32
+  return true;
+#else
+  // The system's C libraries: GNU's names the file that it misses first, others say what needs it.
+  if (reason.find(": cannot open shared object file: No such file") != reason.npos) return reason.starts_with(name);
+  return reason.find("o such file") != reason.npos && reason.find("needed by") == reason.npos;
+#endif
+}
+}  // namespace
+
 std::string load_library(const fs::path& path) {
   // A name without a folder would be looked for elsewhere.
   std::error_code error;
   const fs::path file = fs::absolute(path, error);
   if (error) return error.message();
 #ifdef _WIN32
-  if (LoadLibraryW(file.c_str())) return {};
-  return std::error_code(int(GetLastError()), std::system_category()).message();
+  return LoadLibraryW(file.c_str()) ? std::string() : last_reason();
 #else
-  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return {};
-  const char* why = dlerror();
-  return why ? why : "it cannot be loaded";
+  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) ? std::string() : last_reason();
 #endif
 }
 
-void* find_library(const std::string& name) {
+void* find_library(const std::string& name, std::string* why) {
 #ifdef _WIN32
   // A name is not looked for in the current folder, where anybody may have put a library of that name. What a library
   // at a path needs is looked for beside it first.
   const fs::path path(name);
   const DWORD beside = path.is_absolute() ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0;
-  return reinterpret_cast<void*>(LoadLibraryExW(path.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside));
+  void* const library =
+      reinterpret_cast<void*>(LoadLibraryExW(path.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | beside));
 #else
-  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
 #endif
+  if (library || !why) return library;
+  *why = last_reason();
+  if (is_absent(name, *why)) why->clear();
+  return nullptr;
 }
 
 std::vector<std::string> llvm_libraries(unsigned version) {

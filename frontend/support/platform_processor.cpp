@@ -154,53 +154,7 @@ int allowed_processors() {
   return int(std::thread::hardware_concurrency());
 }
 
-std::string text_of(const fs::path& file) {
-  const auto bytes = read_file(file, 1 << 16);
-  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : std::string();
-}
-
-// The quota in such text as "150000 100000", which is that of 1.5 processors; "max" and -1 stand for none.
-std::optional<double> quota_in(const std::string& text) {
-  std::istringstream in(text);
-  double time = 0, period = 0;
-  if (!(in >> time >> period) || time <= 0 || period <= 0) return std::nullopt;
-  return time / period;
-}
-
-// The least quota of a group and of the groups that it is in. Where a container has a root of its own, only that is
-// found, under the mount itself.
-template <class Text>
-std::optional<double> least_quota(const fs::path& mount, const fs::path& group, const Text& text) {
-  std::optional<double> least;
-  for (fs::path inner = group.relative_path();; inner = inner.parent_path()) {
-    const auto quota = quota_in(text(mount / inner));
-    if (quota) least = least ? std::min(*least, *quota) : *quota;
-    if (inner.empty()) return least;
-  }
-}
-
 }  // namespace
-
-// A line is "0::/group" for version 2 of control groups, and "4:cpu,cpuacct:/group" for version 1.
-std::optional<double> processor_quota(const fs::path& root) {
-  const fs::path mounts = root / "sys/fs/cgroup";
-  std::istringstream lines(text_of(root / "proc/self/cgroup"));
-  std::optional<double> least;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == line.npos || second == line.npos) continue;
-    const std::string kinds = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
-    std::optional<double> quota;
-    if (kinds.empty())
-      quota = least_quota(mounts, group, [](const fs::path& folder) { return text_of(folder / "cpu.max"); });
-    else if ((',' + kinds + ',').find(",cpu,") != std::string::npos)
-      quota = least_quota(mounts / "cpu", group, [](const fs::path& folder) {
-        return text_of(folder / "cpu.cfs_quota_us") + ' ' + text_of(folder / "cpu.cfs_period_us");
-      });
-    if (quota) least = least ? std::min(*least, *quota) : *quota;
-  }
-  return least;
-}
 
 int processors() {
   const int allowed = std::max(1, allowed_processors());

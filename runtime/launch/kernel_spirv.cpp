@@ -188,7 +188,7 @@ SpirvKernel translate(const ir::Module& module, SpirvOptions options) {
   r.args_bytes = (module.args_bytes + 3) / 4 * 4;
   r.by_address = module.args_bytes > spirv::kPushConstantBytes;
   r.dimensions = module.tid_rank;
-  r.extents_offset = module.tid_rank > 1 ? module.tid_offset : 0;
+  r.extents_offset = module.tid_rank > 1 ? module.extent_offset(1) : 0;
   const ir::GroupUse use = ir::group_use(module);
   r.whole_groups = use.together;
   r.shared_bytes = std::uint32_t(use.shared_bytes);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "../../frontend/ir/module.h"
 #include "../../frontend/support/error.h"
 
 namespace weft {
@@ -169,7 +170,8 @@ void check_places(const Reflection& r) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places{{0, 4}};
   for (const ReflectedArgument& a : r.arguments) places.emplace_back(a.offset, std::uint64_t(a.offset) + a.bytes);
   if (r.dimensions > 1)
-    places.emplace_back(r.extents_offset, std::uint64_t(r.extents_offset) + 12 * (r.dimensions - 1));
+    places.emplace_back(r.extents_offset,
+                        r.extents_offset + std::uint64_t(ir::Interface::kExtentBytes) * (r.dimensions - 1));
   std::sort(places.begin(), places.end());
   for (std::size_t k = 0; k < places.size(); ++k) {
     if (places[k].second > r.args_bytes) invalid("an argument stands outside the block");

@@ -67,7 +67,9 @@ class Volume {
   /// that name. Waits.
   /// Errors: Error(unsupported) for a codec that this build does not have; Error(io) if it cannot be written.
   void save(const std::string& path, VolumeCodec codec = VolumeCodec::none, Loc loc = Loc::here()) const;
-  /// The grid as NanoVDB has it in memory, with its checksums. Waits.
+  /// The grid as NanoVDB has it in memory: with the values and the transform as they are now, with checksums, and
+  /// without statistics of nodes, which stores do not keep. Waits. Errors: Error(invalid_argument) for a transform that
+  /// has no inverse.
   std::vector<std::byte> bytes(Loc loc = Loc::here()) const;
 
   /// Makes a volume with the leaves in which these voxels lie, all of whose voxels are active and have the background's
@@ -103,7 +105,8 @@ class Volume {
   /// Cost: the grid's size.
   const Volume& requires_grad(Loc loc = Loc::here()) const;
   /// The transform that kernels apply: the matrix from index to world space, its inverse, row by row, and the
-  /// translation. A program that writes it keeps the inverse right itself. With requires_grad() it has gradients.
+  /// translation. A program that writes it keeps the inverse right itself; info() stays as it was. It has gradients
+  /// after transform().requires_grad().
   const Array<float>& transform() const;
 
   /// A value by which kernels find the volume (volume_at()), in arrays and structs too. It stays the same as long as

@@ -132,11 +132,11 @@ Int volume_voxel_count(const VolumeInKernel& volume, Loc loc = Loc::here());
 /// Cost: a binary search among the leaves.
 Vec3i volume_voxel(const VolumeInKernel& volume, In<int> number, Loc loc = Loc::here());
 /// The number of a voxel among all of the leaves, active or not: 512 * leaf + place. In an index grid the number that
-/// the grid gives it, less one: the first voxel is 0. -1 for voxels that have none.
+/// the grid gives it, less one. Grids that number tiles and statistics, too, have gaps. -1 for voxels that have none.
 Int volume_lookup_index(const VolumeInKernel& volume, In<vec3i> voxel, Loc loc = Loc::here());
 
 /// The value at a point of index space among values that an array holds, by volume_lookup_index().
-/// \param background  where voxels have no number
+/// \param background  where voxels have no number, or one beyond the array
 /// Gradient: to the point, to the values and to the background.
 /// Errors: Error(invalid_kernel) for VolumeSampling::cubic.
 Float volume_sample_index(const VolumeInKernel& volume, In<vec3> point, VolumeSampling how,

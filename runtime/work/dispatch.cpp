@@ -45,13 +45,13 @@ void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
 
 // See tracing::thread_coordinate: q = mul_hi(2 n, multiplier) >> shift.
 void pack_extents(std::byte* block, const ir::Interface& i, const Extent& threads) {
-  std::byte* at = block + i.tid_offset + (i.wide ? 8 : 0);
-  for (int k = 1; k < int(i.tid_rank); ++k, at += 12) {
+  for (int k = 1; k < int(i.tid_rank); ++k) {
     const std::uint32_t d = std::uint32_t(threads[k]);
     const int shift = std::bit_width(d - 1);  // ceil(log2 d)
     const std::uint64_t multiplier = ((1ull << (31 + shift)) + d - 1) / d;
     const std::uint32_t packed[] = {d, std::uint32_t(multiplier), std::uint32_t(shift)};
-    std::memcpy(at, packed, 12);
+    static_assert(sizeof packed == ir::Interface::kExtentBytes);
+    std::memcpy(block + i.extent_offset(k), packed, sizeof packed);
   }
 }
 

@@ -60,9 +60,8 @@ inline std::vector<std::byte> some_grid(VolumeType type, const std::vector<vec3i
     put_scalar(plan.background, c * l.scalar_bytes, type, kBackground + double(c));
   const std::vector<grids::LeafPlan> leaves = grids::leaves_of(voxels, false);
   std::vector<std::byte> grid = grids::build_grid(plan, leaves);
-  if (l.is_index()) return grid;
   const grids::Grid facts = grids::check_grid(grid);
-  for (std::size_t k = 0; k < leaves.size(); ++k)
+  for (std::size_t k = 0; k < leaves.size() && !l.is_index(); ++k)
     for (int n = 0; n < 512; ++n) {
       if (!(leaves[k].active[std::size_t(n / 64)] >> (n & 63) & 1)) continue;
       const vec3i o = leaves[k].origin, at{o.x + (n >> 6), o.y + (n >> 3 & 7), o.z + (n & 7)};

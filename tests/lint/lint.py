@@ -46,9 +46,10 @@ NEXT_PARAGRAPH = re.compile(r"^\s*(?:$|\\|(?:Errors|Cost|Source):|Gradient[:,])"
 
 FORBIDDEN_WORDS = ("TODO", "FIXME", "XXX")
 PLATFORM_FILE = "frontend/support/platform.cpp"
-# Processors, libraries, and code made at run time have files of their own.
-PLATFORM_FILES = (PLATFORM_FILE, "frontend/support/platform_processor.cpp", "frontend/support/platform_library.cpp",
-                  "frontend/support/platform_code.cpp", "frontend/support/platform_windows.h")
+# Processors, limits, libraries, and code made at run time have files of their own.
+PLATFORM_FILES = (PLATFORM_FILE, "frontend/support/platform_processor.cpp", "frontend/support/platform_limits.cpp",
+                  "frontend/support/platform_library.cpp", "frontend/support/platform_code.cpp",
+                  "frontend/support/platform_windows.h")
 PLATFORM = re.compile(
     r"#\s*include\s*<(?:unistd|windows|dlfcn|fcntl|io|direct|process|sys/\w+|mach-o/\w+|pthread|spawn)\.h>"
     r"|\b(?:getenv|setenv|_putenv\w*|dlopen|dlsym|dlclose|LoadLibrary\w*|GetProcAddress|mkdir|_mkdir|getpid|_getpid"

@@ -134,6 +134,7 @@ class Groups {
     return *this;
   }
   std::optional<double> quota() const { return platform::processor_quota(folder_.path); }
+  std::uint64_t memory() const { return platform::memory_bytes(folder_.path).value_or(0); }
 
  private:
   const Folder folder_;
@@ -165,6 +166,20 @@ TEST(Platform, quotas_of_containers_limit_the_processors) {
   for (const char* damaged : {"", "1", "0 100000", "-5 100000", "1 0", "x y"})
     EXPECT_EQ(Groups("0::/\n").write(mounts / "cpu.max", damaged).quota(), std::nullopt) << damaged;
   EXPECT_GE(platform::processors(), 1);
+}
+
+TEST(Platform, limits_of_containers_are_the_memory) {
+  const std::uint64_t all = Groups("").memory();
+  EXPECT_GT(all, 64u << 20);
+  const fs::path mounts = "sys/fs/cgroup";
+  EXPECT_EQ(Groups("0::/\n").write(mounts / "memory.max", "max\n").memory(), all);
+  EXPECT_EQ(Groups("0::/\n").write(mounts / "memory.max", "1048576\n").memory(), 1048576u);
+  EXPECT_EQ(Groups("0::/a\n").write(mounts / "memory.max", "4096\n").write(mounts / "a/memory.max", "8192").memory(),
+            4096u);
+  EXPECT_EQ(Groups("0::/\n").write(mounts / "memory.max", "9223372036854771712\n").memory(), all);
+  EXPECT_EQ(Groups("7:memory:/x\n").write(mounts / "memory/x/memory.limit_in_bytes", "12288\n").memory(), 12288u);
+  for (const char* damaged : {"", "0", "-1", "x"})
+    EXPECT_EQ(Groups("0::/\n").write(mounts / "memory.max", damaged).memory(), all) << damaged;
 }
 
 }  // namespace

@@ -112,8 +112,9 @@ struct Found {
 
 // Loads the library of one name. Returns what is wrong with it, or an empty text; nothing if there is none.
 std::optional<std::string> load(const std::string& name, std::unique_ptr<const Library>& into) {
-  void* const loaded = platform::find_library(name);
-  if (!loaded) return std::nullopt;
+  std::string reason;
+  void* const loaded = platform::find_library(name, &reason);
+  if (!loaded) return reason.empty() ? std::nullopt : std::optional(std::move(reason));
   auto library = std::make_unique<Library>();
   std::string fault = start(*library, loaded);
   if (fault.empty()) into = std::move(library);
@@ -123,7 +124,7 @@ std::optional<std::string> load(const std::string& name, std::unique_ptr<const L
 Found load_named(const std::string& name) {
   Found found;
   const auto fault = load(name, found.library);
-  if (!found.library) found.why = fault ? *fault : "it is not there, or it cannot be loaded";
+  if (!found.library) found.why = fault ? *fault : "it is not there";
   return found;
 }
 

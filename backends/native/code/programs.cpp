@@ -50,10 +50,11 @@ std::string note_key() {
   return id.empty() ? id : "native-toolchain:" + id;
 }
 
-// Whether a library that is still there is the one that was noted. One that is gone is not needed for what is cached.
+// Whether the library that was noted is still there. Without one, a kernel that is not cached could not be compiled,
+// and another device has to stand in from the beginning.
 bool is_current(const Toolchain& noted) {
   const std::string identity = file_identity(noted.path);
-  return identity.empty() || identity == noted.identity;
+  return !identity.empty() && identity == noted.identity;
 }
 
 std::optional<Toolchain> noted_toolchain(DiskCache& cache) {
@@ -179,6 +180,7 @@ std::optional<NativeProgram> Programs::find(const std::string& key) {
 }
 
 NativeProgram Programs::compile(const ir::Module& kernel, ir::Hash hash, bool by_rows) {
+  const platform::FloatMode mode;  // constants are computed by the emitter and by LLVM
   Compiler* compiler = compiler_.load();
   if (!compiler) {
     if (auto program = find(entry_key(hash, by_rows, key_))) return *std::move(program);
@@ -206,8 +208,9 @@ NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel,
     // An object that is not what the loader takes is LLVM's doing: it calls a function that there is not.
     if (e.kind() == ErrorKind::io)
       throw Error(ErrorKind::unsupported,
-                  fmt::format("the code of {} cannot be loaded: {}", compiler.version(), e.message()), kernel.name);
-    throw Error(e.kind(), e.message(), kernel.name);
+                  fmt::format("the code of {} cannot be loaded: {}", compiler.version(), e.message()), kernel.name,
+                  kernel.loc);
+    throw Error(e.kind(), e.message(), kernel.name, kernel.loc);
   }
 }
 

@@ -47,11 +47,15 @@ void inflate_blob(std::span<const std::byte> blob, std::span<std::byte> to) {
 }
 
 #ifdef WEFT_BLOSC
-void unpack_blosc(std::span<const std::byte> blob, std::span<std::byte> to) {
+/// Checks the header of a blob before there is memory for what it packs.
+void check_blosc(std::span<const std::byte> blob, std::uint64_t part) {
   std::size_t size = 0;
   if (blob.size() < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(blob.data(), blob.size(), &size) != 0)
     no_grid("the file is damaged: Blosc cannot unpack the grid");
-  if (size != to.size()) no_grid("the file is damaged: a part of {} bytes unpacks to {}", to.size(), size);
+  if (size != part) no_grid("the file is damaged: a part of {} bytes unpacks to {}", part, size);
+}
+
+void unpack_blosc(std::span<const std::byte> blob, std::span<std::byte> to) {
   const int count = blosc_decompress_ctx(blob.data(), to.data(), to.size(), 1);
   if (count < 0 || std::size_t(count) != to.size()) no_grid("the file is damaged: Blosc cannot unpack the grid");
 }
@@ -96,15 +100,21 @@ std::vector<std::byte> unpack(VolumeCodec codec, std::span<const std::byte> pack
   // Deflate packs at most 1032 bytes into one, so memory is not allocated for what cannot be.
   if (codec == VolumeCodec::zip && grid_bytes / 1032 > packed.size())
     no_grid("the file is damaged: {} packed bytes cannot hold a grid of {}", packed.size(), grid_bytes);
-  std::vector<std::byte> grid(grid_bytes);
-  each_blob(codec, packed, grid_bytes,
-            [&](std::span<const std::byte> blob, std::uint64_t first, [[maybe_unused]] std::uint64_t part) {
-              const std::span<std::byte> to = std::span(grid).subspan(first, part);
-              if (codec == VolumeCodec::zip) return inflate_blob(blob, to);
 #ifdef WEFT_BLOSC
-              unpack_blosc(blob, to);
+  if (codec == VolumeCodec::blosc)
+    each_blob(codec, packed, grid_bytes,
+              [](std::span<const std::byte> blob, std::uint64_t, std::uint64_t part) { check_blosc(blob, part); });
 #endif
-            });
+  std::vector<std::byte> grid;
+  grid.reserve(grid_bytes);
+  each_blob(codec, packed, grid_bytes, [&](std::span<const std::byte> blob, std::uint64_t first, std::uint64_t part) {
+    grid.resize(first + part);
+    const std::span<std::byte> to = std::span(grid).subspan(first);
+    if (codec == VolumeCodec::zip) return inflate_blob(blob, to);
+#ifdef WEFT_BLOSC
+    unpack_blosc(blob, to);
+#endif
+  });
   return grid;
 }
 

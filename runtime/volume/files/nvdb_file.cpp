@@ -147,11 +147,13 @@ void append_facts(std::vector<std::byte>& file, std::span<const std::byte> grid,
 }  // namespace
 
 void make_readable(std::span<std::byte> grid, const Grid& facts) {
-  if (facts.layout->is_index()) return;
-  put(grid, 0, kMagic);
-  put(grid, kGridVersion, kVersion);
   put(grid, kGridIndex, std::uint32_t(0));
   put(grid, kGridCount, std::uint32_t(1));
+  put(grid, kFlags, get<std::uint32_t>(grid, kFlags) & ~kHasStatistics);
+  if (!facts.layout->is_index()) {
+    put(grid, 0, kMagic);
+    put(grid, kGridVersion, kVersion);
+  }
   write_checksums(grid, *facts.layout, facts.levels);
 }
 

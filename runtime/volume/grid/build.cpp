@@ -50,11 +50,7 @@ class Builder {
     nodes();
     header_of_tree();
     if (l_.is_index()) put(bytes(), kIndexedValues, next_number_);
-    // Index grids are of a version whose checksums are others: they go without.
-    if (l_.is_index())
-      put(bytes(), kChecksum, ~std::uint64_t(0));
-    else
-      write_checksums(bytes(), l_, levels_);
+    write_checksums(bytes(), l_, levels_);
     return std::move(grid_);
   }
 
@@ -105,32 +101,9 @@ class Builder {
     std::memcpy(g.data() + kName, plan_.name.data(), plan_.name.size());
     put(g, kClass, plan_.grid_class);
     put(g, kType, plan_.type);
-    put_map();
+    put_transform(g, plan_.matrix, plan_.translation);
     put(g, levels_.root + kTableSize, std::uint32_t(levels_.tiles));
     for (const std::uint32_t at : {l_.background, l_.root.minimum, l_.root.maximum}) put_value(levels_.root + at);
-  }
-
-  void put_map() {
-    double inverse[3][3];
-    const mat33d& m = plan_.matrix;
-    const auto cofactor = [&](int r, int c) {
-      const int a = (r + 1) % 3, b = (r + 2) % 3, d = (c + 1) % 3, e = (c + 2) % 3;
-      return m(a, d) * m(b, e) - m(a, e) * m(b, d);
-    };
-    const double determinant = m(0, 0) * cofactor(0, 0) + m(0, 1) * cofactor(0, 1) + m(0, 2) * cofactor(0, 2);
-    for (int r = 0; r < 3; ++r)
-      for (int c = 0; c < 3; ++c) inverse[c][r] = cofactor(r, c) / determinant;
-    const auto both = [&](int k, double x) {
-      if (!std::isfinite(x) || !std::isfinite(float(x))) no_grid("its transform is not finite, or has no inverse");
-      put(bytes(), kMap + 4 * std::size_t(k), float(x));
-      put(bytes(), kMap + kMapMatrix + 8 * std::size_t(k), x);
-    };
-    for (int k = 0; k < 9; ++k) both(k, m(k / 3, k % 3)), both(9 + k, inverse[k / 3][k % 3]);
-    for (int k = 0; k < 3; ++k) {
-      both(18 + k, plan_.translation[k]);
-      put(bytes(), kVoxelSize + 8 * std::size_t(k),
-          std::sqrt(m(0, k) * m(0, k) + m(1, k) * m(1, k) + m(2, k) * m(2, k)));
-    }
   }
 
   /// Fills the nodes from the leaves up, so that each knows the box of what is active below it.
@@ -214,17 +187,7 @@ class Builder {
     }
     put(g, kTree + kRootOffset, std::int64_t(levels_.root - kTree));
     put(g, kTree + kTreeVoxels, voxels_);
-    if (box_.empty()) return;
-    double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int corner = 0; corner < 8; ++corner)
-      for (int k = 0; k < 3; ++k) {
-        double x = plan_.translation[k];
-        for (int c = 0; c < 3; ++c)
-          x += plan_.matrix(k, c) * (corner >> c & 1 ? double(box_.upper[c]) + 1 : double(box_.lower[c]));
-        lower[k] = std::min(lower[k], x), upper[k] = std::max(upper[k], x);
-      }
-    put(g, kWorldBox, lower);
-    put(g, kWorldBox + 24, upper);
+    put_world_box(g, levels_);
   }
 
   const GridPlan& plan_;
@@ -254,6 +217,49 @@ std::vector<LeafPlan> leaves_of(std::span<const vec3i> voxels, bool all) {
   std::vector<LeafPlan> list;
   for (const auto& [order, leaf] : leaves) list.push_back(leaf);
   return list;
+}
+
+void put_transform(std::span<std::byte> grid, const mat33d& m, const vec3d& translation) {
+  double inverse[3][3];
+  const auto cofactor = [&](int r, int c) {
+    const int a = (r + 1) % 3, b = (r + 2) % 3, d = (c + 1) % 3, e = (c + 2) % 3;
+    return m(a, d) * m(b, e) - m(a, e) * m(b, d);
+  };
+  const double determinant = m(0, 0) * cofactor(0, 0) + m(0, 1) * cofactor(0, 1) + m(0, 2) * cofactor(0, 2);
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 3; ++c) inverse[c][r] = cofactor(r, c) / determinant;
+  const auto both = [&](int k, double x) {
+    if (!std::isfinite(x) || !std::isfinite(float(x))) no_grid("its transform is not finite, or has no inverse");
+    put(grid, kMap + 4 * std::size_t(k), float(x));
+    put(grid, kMap + kMapMatrix + 8 * std::size_t(k), x);
+  };
+  for (int k = 0; k < 9; ++k) both(k, m(k / 3, k % 3)), both(9 + k, inverse[k / 3][k % 3]);
+  for (int k = 0; k < 3; ++k) {
+    both(18 + k, translation[k]);
+    put(grid, kVoxelSize + 8 * std::size_t(k), std::sqrt(m(0, k) * m(0, k) + m(1, k) * m(1, k) + m(2, k) * m(2, k)));
+  }
+  put(grid, kMap + kMapTaper, 1.f);
+  put(grid, kMap + kMapTaperWide, 1.);
+}
+
+void put_world_box(std::span<std::byte> grid, const Levels& levels) {
+  std::int32_t first[3], last[3];
+  double lower[3] = {INFINITY, INFINITY, INFINITY}, upper[3] = {-INFINITY, -INFINITY, -INFINITY};
+  for (std::size_t k = 0; k < 3; ++k) {
+    first[k] = get<std::int32_t>(grid, levels.root + kBoxLower + 4 * k);
+    last[k] = get<std::int32_t>(grid, levels.root + kBoxUpper + 4 * k);
+    if (first[k] > last[k]) return;
+  }
+  for (int corner = 0; corner < 8; ++corner)
+    for (std::size_t k = 0; k < 3; ++k) {
+      double x = get<double>(grid, kMap + kMapTranslation + 8 * k);
+      for (std::size_t c = 0; c < 3; ++c)
+        x += get<double>(grid, kMap + kMapMatrix + 8 * (3 * k + c)) *
+             (corner >> c & 1 ? double(last[c]) + 1 : double(first[c]));
+      lower[k] = std::min(lower[k], x), upper[k] = std::max(upper[k], x);
+    }
+  put(grid, kWorldBox, lower);
+  put(grid, kWorldBox + 24, upper);
 }
 
 std::vector<std::byte> build_grid(const GridPlan& plan, std::span<const LeafPlan> leaves) {

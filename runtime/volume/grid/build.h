@@ -33,8 +33,15 @@ constexpr int place_in_leaf(int x, int y, int z) { return (x & 7) << 6 | (y & 7)
 std::vector<LeafPlan> leaves_of(std::span<const vec3i> voxels, bool all);
 
 /// The grid of these leaves, whose values are all the background's, with its checksums. Index grids number their
-/// voxels. \param leaves  in the order of leaves_of(), each once Errors: NoGrid for a transform that is not finite or
-/// has no inverse, a name that is too long, or too many leaves.
+/// voxels.
+/// \param leaves  in the order of leaves_of(), each once
+/// Errors: NoGrid for a transform that is not finite or has no inverse, a name that is too long, or too many leaves.
 std::vector<std::byte> build_grid(const GridPlan& plan, std::span<const LeafPlan> leaves);
+
+/// Writes the transform of a grid, with its inverse and the size of voxels. Errors: NoGrid if it is not finite or has
+/// no inverse.
+void put_transform(std::span<std::byte> grid, const mat33d& matrix, const vec3d& translation);
+/// Writes the box in world space of what is active, by the transform and by the root's box.
+void put_world_box(std::span<std::byte> grid, const Levels& levels);
 
 }  // namespace weft::grids

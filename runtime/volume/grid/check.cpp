@@ -72,6 +72,7 @@ void find_levels(std::span<const std::byte> grid, Grid& g) {
   };
   g.levels.root = place(kRootOffset, 1, l.root.bytes, "root");
   g.levels.tiles = get<std::uint32_t>(grid, g.levels.root + kTableSize);
+  if (g.levels.tiles > kMostTiles) no_grid("its root has {} tiles; {} are supported", g.levels.tiles, kMostTiles);
   if (!fits(grid, g.levels.root + l.root.bytes, g.levels.tiles, l.tile_bytes))
     no_grid("the {} tiles of its root do not fit into its {} bytes", g.levels.tiles, grid.size());
   static constexpr const char* kWhat[] = {"leaves", "lower nodes", "upper nodes"};

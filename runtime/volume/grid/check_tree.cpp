@@ -1,5 +1,7 @@
 // The nodes of a grid: each child lies on its level, and at the place in space that its parent gives it.
+#include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "check.h"
 
@@ -11,34 +13,56 @@ struct Origin {
   std::int32_t x, y, z;
 };
 
-/// Walks down the tree. A child of the wrong level cannot be reached, so there is no cycle.
+/// Walks down the tree. A child of the wrong level cannot be reached, so there is no cycle; and a level has no more
+/// children than nodes, so the time is bounded by the size of the grid.
 class TreeCheck {
  public:
   TreeCheck(std::span<const std::byte> bytes, const Grid& grid)
       : bytes_(bytes), l_(*grid.layout), levels_(grid.levels) {}
 
   void root() {
+    keys();
     for (std::uint64_t k = 0; k < levels_.tiles; ++k) {
-      const std::uint64_t tile = levels_.root + l_.root.bytes + k * l_.tile_bytes;
-      const auto child = get<std::int64_t>(bytes_, tile + kTileChild);
+      const auto child = get<std::int64_t>(bytes_, tile(k) + kTileChild);
       if (child == 0) continue;
-      const auto key = get<std::uint64_t>(bytes_, tile + kTileKey);
-      const auto part = [&](int shift) { return std::int32_t(std::uint32_t(key >> shift & 0x1fffff) << kUpperLog); };
+      const auto key = get<std::uint64_t>(bytes_, tile(k) + kTileKey);
+      const auto part = [&](int shift) { return std::int32_t(std::uint32_t(key >> shift & 0xfffff) << kUpperLog); };
       internal(2, child_at(levels_.root, child, 2), {part(42), part(21), part(0)});
     }
+    for (int level = 0; level < 3; ++level)
+      if (reached_[level] != levels_.count[level])
+        no_grid("{} of the {} nodes of its level {} are no node's children", levels_.count[level] - reached_[level],
+                levels_.count[level], level);
   }
 
  private:
+  std::uint64_t tile(std::uint64_t k) const { return levels_.root + l_.root.bytes + k * l_.tile_bytes; }
+
+  /// A walk takes the first tile whose key is the voxel's, so that another one would never be found.
+  void keys() const {
+    constexpr std::uint64_t axis = 0xfffff, all = axis | axis << 21 | axis << 42;
+    std::vector<std::uint64_t> keys;
+    for (std::uint64_t k = 0; k < levels_.tiles; ++k) {
+      keys.push_back(get<std::uint64_t>(bytes_, tile(k) + kTileKey));
+      if ((keys.back() & ~all) != 0) no_grid("tile {} of its root has a key of no place, {:#x}", k, keys.back());
+    }
+    std::ranges::sort(keys);
+    if (const auto same = std::ranges::adjacent_find(keys); same != keys.end())
+      no_grid("two tiles of its root have the key {:#x}", *same);
+  }
+
   /// The place of a child, which is one of its level's nodes.
-  std::uint64_t child_at(std::uint64_t parent, std::int64_t distance, int level) const {
+  std::uint64_t child_at(std::uint64_t parent, std::int64_t distance, int level) {
     const std::uint64_t at = parent + std::uint64_t(distance), first = levels_.first[level];
     const std::uint64_t size = l_.node_bytes(level);
     if (at < first || (at - first) % size != 0 || (at - first) / size >= levels_.count[level])
       no_grid("the child of the node at {} lies at a distance of {}, which is no node of its level", parent, distance);
+    if (++reached_[level] > levels_.count[level])
+      no_grid("a child of the node at {} is the child of another node, too", parent);
     return at;
   }
 
-  void internal(int level, std::uint64_t node, Origin origin) const {
+  void internal(int level, std::uint64_t node, Origin origin) {
     const NodeLayout& layout = level == 2 ? l_.upper : l_.lower;
     const int child_log = level == 2 ? kLowerLog : kLeafLog, side_log = level == 2 ? 5 : 4;
     const std::uint64_t mask = node + child_mask(level);
@@ -70,6 +94,7 @@ class TreeCheck {
   const std::span<const std::byte> bytes_;
   const Layout& l_;
   const Levels& levels_;
+  std::uint64_t reached_[3] = {};  ///< children so far, by level
 };
 
 /// Checks the numbers of an index grid's leaf, by which programs read arrays of their own.

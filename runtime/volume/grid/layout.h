@@ -38,8 +38,8 @@ inline constexpr std::size_t kChecksum = 8, kGridVersion = 16, kFlags = 20, kGri
                              kVoxelSize = 608, kClass = 632, kType = 636, kBlindOffset = 640, kBlindCount = 648,
                              kIndexedValues = 656, kHeaderBytes = 672;
 // Offsets in the map: matrix, inverse and translation in floats, a taper, and all again in doubles.
-inline constexpr std::size_t kMapFloats = 21, kMapMatrix = 88, kMapInverse = 160, kMapTranslation = 232,
-                             kMapBytes = 264;
+inline constexpr std::size_t kMapFloats = 21, kMapTaper = 84, kMapMatrix = 88, kMapInverse = 160, kMapTranslation = 232,
+                             kMapTaperWide = 256, kMapBytes = 264;
 // Offsets in the tree: distances of the levels from the tree, leaves first, numbers of nodes, of tiles, of voxels.
 inline constexpr std::size_t kTree = kHeaderBytes, kFirstNodes = 0, kRootOffset = 24, kNodeCounts = 32,
                              kTileCounts = 44, kTreeVoxels = 56, kTreeBytes = 64;
@@ -48,6 +48,10 @@ inline constexpr std::size_t kBoxLower = 0, kBoxUpper = 12, kTableSize = 24, kTi
                              kTileActive = 16, kNodeFlags = 24, kValueMask = 32, kLeafExtent = 12, kLeafFlags = 15,
                              kLeafMask = 16, kLeafFirstIndex = 80, kLeafPrefix = 88;
 inline constexpr std::size_t kAlign = 32, kBlindBytes = 288;
+/// The flags of a header that say that nodes have right minima and maxima, averages, deviations.
+inline constexpr std::uint32_t kHasStatistics = 4 | 8 | 16;
+/// The most tiles of a root: walks look through them one by one. Each stands for 4096 voxels along each axis.
+inline constexpr std::uint64_t kMostTiles = 1 << 16;
 /// Every checksum that is not there.
 inline constexpr std::uint32_t kNoChecksum = 0xffffffff;
 
@@ -79,7 +83,7 @@ std::span<const Layout> layouts();
 /// Entries of nodes by level, and log2 of the sides of the cubes that they are for.
 inline constexpr std::uint32_t kEntries[] = {512, 4096, 32768};
 inline constexpr int kLeafLog = 3, kLowerLog = 7, kUpperLog = 12;
-/// The number of the child mask of a node, which follows its value mask.
+/// The offset of the child mask in a node, which follows its value mask.
 constexpr std::size_t child_mask(int level) { return kValueMask + kEntries[level] / 8; }
 
 /// The key of the root's tile for a voxel.

@@ -224,7 +224,8 @@ Var<T> sample_index(const VolumeInKernel& volume, const Vec3& p, VolumeSampling 
   const auto at = [&](const Int& i, const Int& j, const Int& k) {
     const Int n = volume_lookup_index(volume, Vec3i(i, j, k), loc);
     Var<T> v = background;
-    If (n >= 0) {
+    // Grids that number tiles and statistics too have numbers beyond the voxels.
+    If ((n >= 0) & (n < values.shape(0))) {
       v = values[n];
     }
     return v;

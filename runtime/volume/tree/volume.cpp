@@ -253,7 +253,16 @@ std::vector<std::byte> Volume::bytes(Loc loc) const {
     const std::vector<unsigned> words = s.arrays.words.to_vector();
     std::vector<std::byte> grid(s.grid.info.bytes);
     std::memcpy(grid.data(), words.data(), grid.size());
-    grids::make_readable(grid, s.grid);
+    detail::explained(ErrorKind::invalid_argument, "the volume cannot be read back", [&] {
+      // A program may have written the transform, of which the grid has a copy.
+      const std::vector<float> map = s.arrays.transform.to_vector();
+      if (std::memcmp(map.data(), grid.data() + grids::kMap, map.size() * sizeof(float)) != 0) {
+        const mat33d matrix(map[0], map[1], map[2], map[3], map[4], map[5], map[6], map[7], map[8]);
+        grids::put_transform(grid, matrix, {map[18], map[19], map[20]});
+        grids::put_world_box(grid, s.grid.levels);
+      }
+      grids::make_readable(grid, s.grid);
+    });
     return grid;
   });
 }

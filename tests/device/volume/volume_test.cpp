@@ -271,6 +271,30 @@ TEST_P(VolumeTest, index_and_world_space_are_the_transform_apart) {
   }
 }
 
+TEST_P(VolumeTest, a_transform_that_is_written_is_part_of_the_grid) {
+  const Volume volume = some_volume(device(), VolumeType::float32);
+  const std::vector<std::byte> before = volume.bytes();
+  Array<float> transform = volume.transform();
+  std::vector<float> map(21);
+  map[0] = 2, map[4] = 4, map[8] = 8;
+  map[9] = 0.5, map[13] = 0.25, map[17] = 0.125;
+  map[18] = -1, map[19] = -2, map[20] = -3;
+  transform.assign(map);
+  const auto file = [&] {
+    return grids::file_of(std::vector<std::vector<std::byte>>{volume.bytes()}, VolumeCodec::none);
+  };
+  const Volume again = Volume::load(device(), file());
+  EXPECT_EQ(again.info().matrix(1, 1), 4);
+  EXPECT_EQ(again.info().matrix(0, 1), 0);
+  EXPECT_EQ(again.info().translation, vec3d(-1, -2, -3));
+  EXPECT_EQ(again.info().voxel_size, vec3d(2, 4, 8));
+  EXPECT_EQ(again.transform().to_vector(), map);
+  EXPECT_NE(again.bytes(), before);
+  map[4] = 0;
+  transform.assign(map);
+  expect_contains(error_of([&] { volume.bytes(); }), "has no inverse");
+}
+
 const auto store_kernel =
     kernel("store", [](Var<VolumeArrays> volume, Arr<const vec3i> voxels, Arr<const vec3> values) {
       Int i = tid();
@@ -367,6 +391,11 @@ TEST_P(VolumeTest, values_of_an_array_are_sampled_by_an_index_grid) {
   launch(both_kernel, 150, volume, points, b);
   const std::vector<float> x = a.to_vector(), y = b.to_vector();
   for (std::size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], y[k], 1e-3) << k;
+  // Numbers beyond the array have the background, not what lies there.
+  launch(index_sample_kernel, 150, index, points, values.slice(0, 1), a);
+  const std::vector<float> short_of = a.to_vector();
+  for (std::size_t k = 1; k < short_of.size(); k += 2)
+    ASSERT_TRUE(short_of[k] == 500.f || short_of[k] == values.at(0)) << short_of[k];
 }
 
 const auto by_handle_kernel =

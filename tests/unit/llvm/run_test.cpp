@@ -353,6 +353,31 @@ TEST_P(LlvmRun, AtomicOperationsOfActiveLanes) {
   });
 }
 
+TEST_P(LlvmRun, AtomicOperationsAtOnePlaceTellEachLaneWhatWasBefore) {
+  const auto k = kernel("before", [](Arr<int> at, Arr<unsigned> bits, Arr<std::int64_t> wide, Arr<int> sums,
+                                     Arr<int> least, Arr<unsigned> seen, Arr<std::int64_t> most, Arr<int> places) {
+    Int i = tid();
+    If (i % 5 != 1) {
+      sums[i] = atomic_add(at[0], i * 7 - 3);
+      least[i] = atomic_min(at[1], 40 - i * 3 % 50);
+      seen[i] = atomic_xor(bits[0], UInt(i) * 977u) + atomic_and(bits[1], ~(UInt(1) << (UInt(i) & 31u)));
+      most[i] = atomic_max(wide[0], Int64(i * 37 % 64) << 40);
+    }
+    // Few lanes, as when elements are picked.
+    If (i * 13 % 11 == 0) {
+      places[i] = atomic_add(at[2], 1);
+    }
+  });
+  const auto make = [&] {
+    const auto ints = [&] { return zeros<int>(reference_, 127); };
+    return std::tuple(zeros<int>(reference_, 3), Array<unsigned>(reference_, std::vector<unsigned>{5u, ~0u}),
+                      zeros<std::int64_t>(reference_, 1), ints(), ints(), zeros<unsigned>(reference_, 127),
+                      zeros<std::int64_t>(reference_, 127), ints());
+  };
+  // Fewer threads than run() has in one part: the order of parts is another.
+  for (const int n : {1, 3, lanes() - 1, lanes(), lanes() + 1, 127}) compare(k, {1, n}, make);
+}
+
 // Lanes that do not run add nothing: not even 0, which would make 0 of -0.
 TEST_P(LlvmRun, SumsOfNegativeZerosUnderAMask) {
   const auto k = kernel("zeros", [](Arr<float> sums, Arr<double> wide, Arr<const float> x) {

@@ -291,7 +291,7 @@ TEST(NativeLaunch, has_memory_for_threads_that_are_still_awake) {
 // Memory for one host thread is there, and for all of them it is not.
 TEST(NativeLaunch, misses_memory_before_any_thread_has_run) {
   Launcher launcher(8, 8);
-  const auto program = StandIn{.entry = count_units, .arena_bytes = kHostMemoryLimit / 8 + 1}.program();
+  const auto program = StandIn{.entry = count_units, .arena_bytes = host_memory_limit() / 8 + 1}.program();
   std::vector<std::int32_t> x(100000);
   EXPECT_THROW(launcher.run(*program, {}, arguments(100000, x.data())), Error);
   EXPECT_EQ(x, std::vector<std::int32_t>(100000));

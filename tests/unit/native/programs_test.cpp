@@ -161,7 +161,7 @@ TEST_F(NativePrograms, OtherInstructionsAreOtherCode) {
   expect_counts(*programs, 1, 0, 1);
 }
 
-// The note of another process and the kernel's entry are all that is read: no such LLVM exists.
+// The note of another process and the kernel's entry are all that is read: the library is none.
 TEST_F(NativePrograms, ACachedKernelNeedsNoLlvm) {
   if (platform::processor_id().empty()) GTEST_SKIP() << "the system does not tell processors apart";
   const Variable variable("WEFT_LLVM", nullptr);
@@ -171,7 +171,8 @@ TEST_F(NativePrograms, ACachedKernelNeedsNoLlvm) {
   const std::string note = "native-toolchain:" + platform::processor_id();
   Toolchain toolchain = compiler->toolchain();
   toolchain.version = "LLVM 99.9";
-  toolchain.path = "/nowhere/libLLVM.so.99.9";
+  toolchain.path = WEFT_BINARY_DIR "/build.ninja";
+  toolchain.identity = file_identity(toolchain.path);
   files.put(note, pack(toolchain));
   const auto programs = open();
   EXPECT_EQ(programs->llvm(), "LLVM 99.9");
@@ -199,6 +200,10 @@ TEST_F(NativePrograms, ANoteIsNotBelievedOnceTheLibraryHasChanged) {
   Toolchain toolchain = compiler->toolchain();
   toolchain.version = "LLVM 99.9";
   toolchain.identity += "0";
+  files.put("native-toolchain:" + platform::processor_id(), pack(toolchain));
+  EXPECT_EQ(open()->llvm(), compiler->version());
+  // One that is gone could compile nothing. What is there is taken, or, if nothing is, another device.
+  toolchain.path = "/nowhere/libLLVM.so.99.9";
   files.put("native-toolchain:" + platform::processor_id(), pack(toolchain));
   EXPECT_EQ(open()->llvm(), compiler->version());
 }

@@ -139,10 +139,21 @@ std::vector<Damage> damages() {
       {"too many leaves", set(grids::kTree + grids::kNodeCounts, 0xffffffffu), "leaves lie at"},
       {"too many upper nodes", set(grids::kTree + grids::kNodeCounts + 8, 1000u), "upper nodes lie at"},
       {"too few leaves", set(grids::kTree + grids::kNodeCounts, 3u), "no node of its level"},
-      {"too many tiles", set(at.root + grids::kTableSize, 0x7fffffffu), "tiles of its root"},
+      {"too many tiles", set(at.root + grids::kTableSize, 0x7fffffffu), "tiles; 65536 are supported"},
+      {"tiles over what follows", set(at.root + grids::kTableSize, 20000u), "overlap"},
       {"a tile's child out of range", set(tile + grids::kTileChild, std::int64_t(1) << 50), "no node of its level"},
       {"a tile's child on another level", set(tile + grids::kTileChild, std::int64_t(lower - at.root)), "no node of"},
       {"a tile's child between nodes", set(tile + grids::kTileChild, std::int64_t(upper - at.root + 32)), "no node of"},
+      {"a tile with a key of no place", set(tile + grids::kTileKey, std::uint64_t(1) << 20), "a key of no place"},
+      {"two tiles of one place",
+       set(tile + l.tile_bytes + grids::kTileKey, get<std::uint64_t>(good, tile + grids::kTileKey)), "two tiles"},
+      {"a leaf that no node has",
+       [=](auto& g) {
+         const std::uint64_t mask = lower + grids::child_mask(1), entries = lower + l.lower.values;
+         const std::uint64_t n = (lower_child - entries) / l.table_stride;
+         g[mask + n / 8] &= ~std::byte(1 << (n & 7));
+       },
+       "1 of the 69 nodes of its level 0 are no node's children"},
       {"a tile with another key", set(tile + grids::kTileKey, std::uint64_t(12345)), "its place in the tree"},
       {"an upper node's child is itself", set(upper_child, std::int64_t(0)), "no node of its level"},
       {"an upper node's child out of range", set(upper_child, INT64_MIN), "no node of its level"},
@@ -157,6 +168,17 @@ std::vector<Damage> damages() {
          for (std::uint64_t k = 0; k < 64; ++k) g[mask + k] = std::byte(255);
        },
        "no node of its level"},
+      {"a root whose tiles share a node",
+       set(tile + l.tile_bytes + grids::kTileChild, get<std::int64_t>(good, tile + grids::kTileChild)), "its place in"},
+      {"an upper node whose entries share an empty node",
+       [=](auto& g) {
+         const std::uint64_t mask = upper + grids::child_mask(2), table = upper + l.upper.values;
+         for (std::uint64_t k = 0; k < grids::kEntries[1] / 8; ++k) g[lower + grids::child_mask(1) + k] = std::byte(0);
+         for (std::uint64_t k = 0; k < grids::kEntries[2] / 8; ++k) g[mask + k] = std::byte(255);
+         for (std::uint64_t n = 0; n < grids::kEntries[2]; ++n)
+           put(std::span(g), table + n * l.table_stride, std::int64_t(lower - upper));
+       },
+       "the child of another node, too"},
       {"blind data out of range",
        [=](auto& g) { put(std::span(g), blind, std::int64_t(g.size())), put(std::span(g), blind + 8, 1u); },
        "blind data lie at"},
@@ -186,10 +208,10 @@ TEST(VolumeGrid, that_is_damaged_is_refused_with_the_reason) {
 }
 
 TEST(VolumeGrid, with_a_checksum_is_refused_for_any_changed_bit_of_a_node) {
-  const std::vector<std::byte> good = some_grid(VolumeType::float32);
-  const grids::Grid facts = check_grid(good);
   std::mt19937 random(1);
-  for (int k = 0; k < 20; ++k) {
+  for (int k = 0; k < 30; ++k) {
+    const std::vector<std::byte> good = some_grid(k < 20 ? VolumeType::float32 : VolumeType::on_index);
+    const grids::Grid facts = check_grid(good);
     std::vector<std::byte> bytes = good;
     const std::uint64_t at = facts.levels.first[0] + random() % (good.size() - facts.levels.first[0]);
     bytes[at] ^= std::byte(1 << random() % 8);
@@ -200,7 +222,7 @@ TEST(VolumeGrid, with_a_checksum_is_refused_for_any_changed_bit_of_a_node) {
 TEST(VolumeGrid, of_numbers_is_refused_if_they_are_wrong) {
   for (const VolumeType type : {VolumeType::index, VolumeType::on_index}) {
     SCOPED_TRACE(to_string(type));
-    const std::vector<std::byte> good = some_grid(type);
+    const std::vector<std::byte> good = some_grid(type, test::some_voxels(), false);
     const grids::Grid facts = check_grid(good);
     const std::uint64_t leaf = facts.levels.first[0];
     const auto refused = [&](std::uint64_t at, auto value) {

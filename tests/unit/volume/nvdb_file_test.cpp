@@ -151,6 +151,35 @@ TEST(NvdbFile, that_is_damaged_is_refused_with_the_reason) {
   }
 }
 
+// Nothing is unpacked before each blob's own header agrees with the grid's size, which is 4 GiB here.
+TEST(NvdbFile, of_empty_blobs_is_refused) {
+  if (!grids::has_codec(VolumeCodec::blosc)) GTEST_SKIP() << "this build does not have Blosc";
+  const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::float32, few_voxels())};
+  std::vector<std::byte> file = grids::file_of(grids, VolumeCodec::blosc);
+  file.resize(16 + 176 + 8 + 4 * 8);
+  const std::span<std::byte> bytes(file);
+  put(bytes, 16, std::uint64_t(0xffffffe0));
+  put(bytes, 16 + 8, std::uint64_t(32));
+  std::fill(file.end() - 32, file.end(), std::byte());
+  EXPECT_NE(refusal(file).find("Blosc cannot unpack"), std::string::npos) << refusal(file);
+}
+
+TEST(NvdbFile, says_only_what_is_known_of_its_grid) {
+  for (const VolumeType type : {VolumeType::float32, VolumeType::on_index}) {
+    std::vector<std::byte> grid = some_grid(type, few_voxels(), false);
+    const std::span<std::byte> bytes(grid);
+    put(bytes, grids::kFlags, get<std::uint32_t>(grid, grids::kFlags) | grids::kHasStatistics);
+    put(bytes, grids::kGridIndex, 1u);
+    put(bytes, grids::kGridCount, 3u);
+    grids::make_readable(grid, grids::check_grid(grid));
+    EXPECT_EQ(get<std::uint32_t>(grid, grids::kFlags) & grids::kHasStatistics, 0u) << "values may have changed";
+    EXPECT_EQ(get<std::uint32_t>(grid, grids::kGridIndex), 0u);
+    EXPECT_EQ(get<std::uint32_t>(grid, grids::kGridCount), 1u) << "there is no other grid behind it";
+    EXPECT_NE(get<std::uint64_t>(grid, grids::kChecksum), ~std::uint64_t(0));
+    grids::check_grid(grid);
+  }
+}
+
 TEST(NvdbFile, with_random_changes_crashes_nothing) {
   std::mt19937_64 random(3);
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::float32, {{1, 2, 3}}, false)};
