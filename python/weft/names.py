@@ -1,12 +1,13 @@
 """The names of the functions of kernels that the package offers."""
 
 from .language.arrays.atomics import HANDLERS as _ATOMICS
+from .language.arrays.private import HANDLERS as _PRIVATE
 from .language.builtins import HANDLERS as _BUILTINS
 from .language.queries import HANDLERS as _QUERIES
 from .language.references import HANDLERS as _REFERENCES
 from .language.signatures import FORMS as _FORMS
 
 FUNCTIONS = sorted(
-    {*_FORMS, *_BUILTINS, *_ATOMICS, *_QUERIES, *_REFERENCES, "static", "vector", "matrix", "adjoint"}
+    {*_FORMS, *_BUILTINS, *_ATOMICS, *_QUERIES, *_REFERENCES, *_PRIVATE, "static", "vector", "matrix", "adjoint"}
 )
 """All of them, in alphabetical order."""

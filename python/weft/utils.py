@@ -268,7 +268,7 @@ def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end
     as many, as in Warp. Without ends, each segment ends where the next begins, and the last start is the last end.
 
     Errors: RuntimeError for arrays that are too small, of other types, or on different devices.
-    Cost: waits for the bounds, and sorts one part after the other.
+    Cost: that of one sort of all keys, and of a wait for the bounds; parts with gaps between them are sorted one by one.
     """
     if keys.native_device != values.native_device:
         raise RuntimeError(f"Array storage devices do not match ({keys.device} vs {values.device})")
@@ -281,6 +281,12 @@ def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end
     for start, end in zip(starts, ends):
         if not 0 <= start <= end <= count:
             raise RuntimeError(f"segment {start} to {end} is no part of {count} keys")
+    if not ends:
+        return
+    if starts[1:] in (ends, ends[:-1]):
+        offsets = array([*starts[: len(ends)], ends[-1]], dtype=int32, device=keys.device)
+        _weft.segmented_sort_pairs(keys[:count], values[:count], offsets)
+        return
     for start, end in zip(starts, ends):
         if end - start > 1:
             _weft.sort_pairs(keys[start:end], values[start:end], 0, 0)

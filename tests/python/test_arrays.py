@@ -151,3 +151,15 @@ def test_ranges_of_strided_arrays_are_copied(device):
     assert b.numpy().tolist() == [6.0, 4.0, 6.0, 7.0, 0.0, 0.0]
     with pytest.raises(RuntimeError, match="too large"):
         wp.copy(b[::3], a, dest_offset=1, count=2)
+
+
+def test_arrays_around_pointers_of_others(cpu):
+    a = wp.zeros(4, dtype=float)
+    inner = wp.array(ptr=a.ptr + 4, shape=2, dtype=float)
+    inner.fill_(3.0)
+    assert a.numpy().tolist() == [0.0, 3.0, 3.0, 0.0]
+    across = wp.array(ptr=a.ptr, shape=(2, 2), strides=(4, 8), dtype=float)
+    assert across.numpy().tolist() == [[0.0, 3.0], [3.0, 0.0]]
+    assert wp.zeros(0, dtype=float).ptr is None
+    with pytest.raises(ValueError, match="non-negative"):
+        wp.zeros((2, -1), dtype=float)

@@ -101,3 +101,27 @@ def test_boxes_that_overlap(device):
     wp.launch(k, dim=1, inputs=[bvh.id, wp.vec3(0.2, 0.2, 0.2), wp.vec3(0.6, 0.6, 0.6), found])
     want = np.all((lows <= 0.6) & (highs >= 0.2), axis=1)
     assert np.array_equal(found.numpy(), want.astype(int))
+
+
+def test_boxes_near_points_and_segments(device):
+    @wp.kernel
+    def k(bvh: wp.uint64, a: wp.vec3, b: wp.vec3, radius: float, found: wp.array2d(dtype=int)):
+        for index in wp.bvh_query_sphere(bvh, a, radius):
+            found[0, index] = 1
+        for index in wp.bvh_query_capsule(bvh, a, b, radius):
+            found[1, index] = 1
+
+    lows = np.random.default_rng(4).random((50, 3)).astype(np.float32)
+    highs = lows + 0.1
+    bvh = wp.Bvh(wp.array(lows, dtype=wp.vec3), wp.array(highs, dtype=wp.vec3))
+    a, b, radius = np.array([0.2, 0.3, 0.4]), np.array([0.8, 0.7, 0.5]), 0.2
+    found = wp.zeros((2, 50), dtype=int)
+    wp.launch(k, dim=1, inputs=[bvh.id, wp.vec3(*a), wp.vec3(*b), radius, found])
+
+    def distance(point):
+        return np.linalg.norm(point - np.clip(point, lows, highs), axis=1)
+
+    near = np.min([distance(a + t * (b - a)) for t in np.linspace(0.0, 1.0, 2001)], axis=0)
+    assert np.array_equal(found.numpy()[0], (distance(a) <= radius).astype(int))
+    sure = np.abs(near - radius) > 1e-3
+    assert sure.sum() > 40 and np.array_equal(found.numpy()[1][sure], (near <= radius).astype(int)[sure])

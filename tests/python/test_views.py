@@ -57,14 +57,58 @@ def test_unpacking_needs_known_bounds():
         wp.launch(k, dim=1, inputs=[wp.zeros(4, dtype=int), 3])
 
 
-def test_views_of_vectors_as_scalars(device):
-    vectors = wp.array(np.arange(16, dtype=np.float32).reshape(4, 4), dtype=wp.vec4)
-    numbers = vectors.view(float)
-    assert numbers.shape == (4, 4) and np.array_equal(vectors.numpy(), numbers.numpy())
-    assert wp.zeros(3, dtype=wp.mat22).view(float).shape == (3, 2, 2)
+@wp.func
+def squares(n: int):
+    made = wp.zeros(shape=5, dtype=int)
+    for i in range(n):
+        made[i] = i * i
+    return made
+
+
+@wp.func
+def total(values: wp.array(dtype=int)):
+    s = int(0)
+    for i in range(values.shape[0]):
+        s += values[i]
+    return s
+
+
+def test_arrays_of_a_thread(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=int)):
+        i = wp.tid()
+        table = wp.zeros(shape=(2, 3), dtype=wp.vec2i)
+        for r in range(2):
+            for c in range(i + 1):
+                table[r, c] = wp.vec2i(r, c)
+        table[1, 2][0] += 10
+        out[i] = total(squares(i + 1)) * 100 + table[1, i][1] * 10 + table[-1][2][0]
+
+    out = wp.zeros(3, dtype=int)
+    wp.launch(k, dim=3, inputs=[out])
+    assert out.numpy().tolist() == [10, 100 + 10 + 10, 500 + 20 + 11]
+
+
+def test_arrays_of_a_thread_have_a_known_shape():
+    @wp.kernel
+    def k():
+        i = wp.tid()
+        made = wp.zeros(shape=(i,), dtype=int)
+        made[0] = 1
+
+    with pytest.raises(wp.WarpCodegenError, match="must be specified as a constant"):
+        wp.launch(k, dim=1)
+
+
+def test_views_of_scalars_as_vectors(device):
+    numbers = wp.array(np.arange(16, dtype=np.float32).reshape(4, 4))
+    vectors = numbers.view(wp.vec4)
+    assert vectors.shape == (4,) and np.array_equal(vectors.numpy(), numbers.numpy())
+    assert numbers.flatten().reshape((4, 2, 2)).view(wp.mat22).shape == (4,)
+    assert vectors.view(float).shape == (4, 4)
     vectors[1] = wp.vec4(9.0, 9.0, 9.0, 9.0)
     assert numbers.numpy()[1].tolist() == [9.0] * 4
     with pytest.raises(TypeError, match="source dtype has size 4 bytes, but target dtype has size 2 bytes"):
         numbers.view(wp.uint16)
-    with pytest.raises(TypeError, match="not supported yet"):
-        numbers.view(wp.vec4)
+    with pytest.raises(ValueError, match="no whole elements"):
+        numbers.view(wp.vec3)

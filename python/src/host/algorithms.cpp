@@ -65,6 +65,18 @@ void sort_pairs(const Array& keys, const Array& values, int begin_bit, int end_b
   detail::radix_sort(keys, &values, type, options);
 }
 
+/// \param offsets  segment k is that from offsets[k] up to offsets[k + 1]
+void segmented_sort_pairs(const Array& keys, const Array& values, const Array& offsets) {
+  const ir::Type type = number_type(keys, "a sort");
+  for (const Array* a : {&keys, &values, &offsets}) expect_line(*a, "a sort");
+  if (values.dtype().holds_arrays || (values.dtype().size != 4 && values.dtype().size != 8))
+    throw nb::type_error("the values of a sort have 4 or 8 bytes");
+  if (&offsets.dtype() != &scalar_type_of(ir::Type::i32))
+    throw nb::type_error("the offsets of a sort in segments are of int32");
+  nb::gil_scoped_release released;
+  detail::segmented_sort(keys, &values, offsets, type, {});
+}
+
 void sort_keys(const Array& keys) {
   const ir::Type type = number_type(keys, "a sort");
   expect_line(keys, "a sort");
@@ -98,6 +110,7 @@ void add_algorithms(nb::module_& m) {
   });
   m.def("sort_pairs", &sort_pairs, nb::arg("keys"), nb::arg("values"), nb::arg("begin_bit") = 0,
         nb::arg("end_bit") = 0);
+  m.def("segmented_sort_pairs", &segmented_sort_pairs, nb::arg("keys"), nb::arg("values"), nb::arg("offsets"));
   m.def("sort_keys", &sort_keys);
   m.def("run_length_encode", &encode_runs, nb::arg("source"), nb::arg("values"), nb::arg("lengths"), nb::arg("count"));
 }

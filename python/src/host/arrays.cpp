@@ -335,6 +335,22 @@ Array Array::as_scalars() const {
   a.take_scalars(*this);
   return a;
 }
+Array Array::as_elements(const DType& other) const {
+  if (dtype().kind != DType::Kind::scalar || other.is_struct() || other.type != dtype().type)
+    throw nb::type_error("numbers are viewed as elements of the same numbers");
+  const auto last = std::size_t(ndim_ - 1);
+  if (shape_[last] != other.count() || (stride_[last] != element_bytes_ && other.count() != 1))
+    throw nb::value_error("the last dimension holds no whole elements, one beside the other");
+  const int dimensions = ndim_ == 1 ? 1 : ndim_ - 1;
+  Array a(other, dimensions);
+  a.storage_ = storage_;
+  a.address_ = address_;
+  for (std::size_t k = 0; k < std::size_t(dimensions); ++k) {
+    a.shape_[k] = ndim_ == 1 ? 1 : shape_[k];
+    a.stride_[k] = ndim_ == 1 ? std::int64_t(other.size) : stride_[k];
+  }
+  return a;
+}
 Array Array::viewed(const DType& other) const {
   if (other.size != element_bytes_ || other.holds_arrays || dtype().holds_arrays)
     throw nb::type_error("an array is viewed as elements of the same size, and not of structs that hold arrays");
@@ -394,7 +410,12 @@ void add_arrays(nb::module_& m) {
       .def_prop_ro("element_dtype", [](const Array& a) { return a.dtype().object(); })
       .def_prop_ro("dtype", &python_type)
       .def_prop_ro("native_device", [](const Array& a) { return a.device(); })
-      .def_prop_ro("ptr", &Array::address)
+      .def_prop_ro("ptr",
+                   [](const Array& a) -> nb::object {
+                     if (a.size() == 0) return nb::none();
+                     remember_memory(a);
+                     return nb::int_(a.address());
+                   })
       .def_prop_ro("itemsize", &Array::element_bytes)
       .def_prop_ro("nbytes", [](const Array& a) { return a.size() * std::int64_t(a.element_bytes()); })
       .def_prop_ro("is_contiguous", &Array::is_contiguous)
@@ -465,6 +486,7 @@ void add_arrays(nb::module_& m) {
                        std::int64_t step) { return make_object(a.sliced(k, lo, hi, step)); })
       .def("row", [](const Array& a, std::int64_t i) { return make_object(a.row(i)); })
       .def("scalars", [](const Array& a) { return make_object(a.as_scalars()); })
+      .def("elements", [](const Array& a, nb::handle dtype) { return make_object(a.as_elements(type_from(dtype))); })
       .def("view", [](const Array& a, nb::handle dtype) { return make_object(a.viewed(type_from(dtype))); })
       .def("read", &read);
   m.def("init", &init,

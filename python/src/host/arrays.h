@@ -49,6 +49,9 @@ class Array : public ArrayBase {
   Array reshaped(const Extent& extent) const;
   Array permuted(const Extent& axes) const;
   Array as_scalars() const;
+  /// The numbers along the last dimension as the scalars of one element each: the inverse of as_scalars(). Of one
+  /// dimension there remains one, with one element.
+  Array as_elements(const DType& dtype) const;
   Array viewed(const DType& dtype) const;
 
   /// Becomes an array on the memory of a tensor of DLPack.

@@ -106,4 +106,12 @@ ArrayBase bytes_on(const Device& device, const HostRange& part, const HostRange&
   return part_of(all.storage(), part);
 }
 
+void remember_memory(const ArrayBase& array) {
+  const std::shared_ptr<detail::Storage>& storage = array.storage();
+  if (!storage || storage->wrapped || storage->is_freed()) return;
+  const backend::Allocation& memory = storage->allocation;
+  if (!memory.host || memory.address != reinterpret_cast<std::uintptr_t>(memory.host)) return;
+  Pieces::get().add(storage->device.get(), {memory.host, storage->bytes}, storage);
+}
+
 }  // namespace weft::python

@@ -32,4 +32,7 @@ HostRange whole_memory(nanobind::handle object, const HostRange& part);
 /// arrays of others stand on.
 ArrayBase bytes_on(const Device& device, const HostRange& part, const HostRange& whole, std::shared_ptr<void> owner);
 
+/// Notes the memory of an array of the library's own whose address Python asks for: bytes_on() then finds it.
+void remember_memory(const ArrayBase& array);
+
 }  // namespace weft::python

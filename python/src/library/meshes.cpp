@@ -149,6 +149,24 @@ void add_queries(nb::module_& m) {
       },
       nb::arg("bvh"), nb::arg("origin"), nb::arg("direction"), nb::arg("max_dist"), nb::arg("group") = nb::tuple());
   m.def(
+      "bvh_query_sphere",
+      [](Id bvh, const Ids& center, const Ids& radius, const Ids& group) {
+        const tracing::CallPlace place(here());
+        const BvhInKernel tree(handle(bvh));
+        return Query(bvh_query_sphere(tree, value<vec3>(center, "a center"), value<float>(radius, "a radius"),
+                                      root_of(tree, group), here()));
+      },
+      nb::arg("bvh"), nb::arg("center"), nb::arg("radius"), nb::arg("group") = nb::tuple());
+  m.def(
+      "bvh_query_capsule",
+      [](Id bvh, const Ids& a, const Ids& b, const Ids& radius, const Ids& group) {
+        const tracing::CallPlace place(here());
+        const BvhInKernel tree(handle(bvh));
+        return Query(bvh_query_capsule(tree, value<vec3>(a, "an end"), value<vec3>(b, "an end"),
+                                       value<float>(radius, "a radius"), root_of(tree, group), here()));
+      },
+      nb::arg("bvh"), nb::arg("a"), nb::arg("b"), nb::arg("radius"), nb::arg("group") = nb::tuple());
+  m.def(
       "hash_grid_query",
       [](Id grid, const Ids& point, const Ids& radius, const Ids& group) {
         const tracing::CallPlace place(here());

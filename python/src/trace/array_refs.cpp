@@ -3,12 +3,15 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "../../../frontend/kernels/func_derivatives.h"
+#include "../../../frontend/kernels/group.h"
 #include "../../../frontend/language/flatten.h"
 #include "../module.h"
 #include "ids.h"
@@ -243,6 +246,15 @@ ArrayRef transposed(const ArrayRef& a) {
   return {detail::transposed(a.layout, here()), a.dtype};
 }
 
+/// An array of the thread's own, whose elements are undefined.
+ArrayRef private_array(nb::handle type, const std::vector<int>& shape) {
+  const DType& dtype = type_from(type);
+  if (dtype.is_struct() || dtype.holds_arrays) throw nb::type_error("an array of a thread holds no structs");
+  if (shape.empty() || shape.size() > 4 || std::ranges::any_of(shape, [](int n) { return n < 1; }))
+    throw nb::value_error("an array of a thread has 1 to 4 dimensions of at least one element");
+  return {detail::make_kernel_array(true, dtype.type, dtype.count(), shape.data(), int(shape.size()), here()), &dtype};
+}
+
 Id shape(const ArrayRef& a, int k, int code) {
   const Type type = type_from_code(code);
   if (!ir::is_int(type)) throw nb::type_error("an extent is an integer");
@@ -253,6 +265,7 @@ Id shape(const ArrayRef& a, int k, int code) {
 }  // namespace
 
 void add_array_refs(nb::module_& m) {
+  m.def("private_array", &private_array, nb::arg("dtype"), nb::arg("shape"));
   nb::class_<ElementRef>(m, "Address", "The place of an element of an array, or of a part of one, in a kernel.")
       .def_prop_ro("dtype", [](const ElementRef& e) { return e.dtype->object(); })
       .def("load", &load)

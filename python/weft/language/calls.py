@@ -6,7 +6,7 @@ import builtins as python
 from ..types import matrices, quaternions, vectors
 from ..types.empty import EmptyType
 from . import builtins, constructors, functions, library, queries, references
-from .arrays import atomics
+from .arrays import atomics, private
 from .builtin import Builtin
 from .errors import CodegenError, CodegenTypeError, CodegenValueError
 from .signatures import FORMS
@@ -33,7 +33,7 @@ OF_PACKAGE = {
     quaternions.transformation: "transformation",
 }
 TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
-HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **references.HANDLERS}
+HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **references.HANDLERS, **private.HANDLERS}
 
 
 def call(e, node, targets):
@@ -69,7 +69,7 @@ def call(e, node, targets):
 def of_python(thing):
     """The name in kernels of a function of Python; None if kernels do not have it."""
     try:
-        return OF_PYTHON.get(thing) or OF_PACKAGE.get(thing)
+        return OF_PYTHON.get(thing) or OF_PACKAGE.get(thing) or getattr(thing, "_wp_key_", None)
     except TypeError:
         return None  # not hashable
 

@@ -232,11 +232,17 @@ def may_return_arrays(code):
     """Whether the result could be an array or a thing of Python: the function takes some, and returns more than numbers
     that are computed on the spot.
     """
-    if is_plain(code.overload.returns) or all(map(is_plain, code.kinds)):
+    if is_plain(code.overload.returns) or all(map(is_plain, code.kinds)) and not makes_arrays(code.source):
         return False
     returns = [n for s in code.source.body for n in ast.walk(s) if isinstance(n, ast.Return) and n.value is not None]
     computed = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Constant)
     return any(not isinstance(r.value, computed) for r in returns)
+
+
+def makes_arrays(source):
+    """Whether a function calls something named zeros: it may make an array of the thread's own."""
+    calls = (n.func for s in source.body for n in ast.walk(s) if isinstance(n, ast.Call))
+    return any(getattr(f, "attr", getattr(f, "id", None)) == "zeros" for f in calls)
 
 
 def is_plain(kind):

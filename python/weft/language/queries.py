@@ -157,7 +157,6 @@ def ray_count(args):
 
 def begin(name, kinds, names):
     """A function that begins a query."""
-    make = getattr(_weft, name)
 
     def handler(args):
         grouped = name == "hash_grid_query" and len(args) + len(args.keywords) > len(kinds)
@@ -170,7 +169,7 @@ def begin(name, kinds, names):
         if grouped:
             group = args.keywords.get("group", args.values[-1])
             parts.append(adapted_to(group, I32).ids)
-        return QueryValue(name, make(*parts))
+        return QueryValue(name, getattr(_weft, name)(*parts))
 
     return handler
 
@@ -226,6 +225,8 @@ HANDLERS = {
     "mesh_query_sphere": begin("mesh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
     "bvh_query_aabb": begin("bvh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
     "bvh_query_ray": bvh_query_ray,
+    "bvh_query_sphere": begin("bvh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
+    "bvh_query_capsule": begin("bvh_query_capsule", (U64, vec3, vec3, F32), ("id", "p0", "p1", "radius")),
     "hash_grid_query": begin("hash_grid_query", (U64, vec3, F32), ("id", "point", "max_dist")),
     "hash_grid_query_next": step("hash_grid_query_next"),
     "mesh_query_next": step("mesh_query_next"),

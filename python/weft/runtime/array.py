@@ -156,8 +156,8 @@ class array(_weft.Array):
         return shaped_numpy(self)
 
     def cptr(self):
-        """The address of the elements on the device."""
-        return self.ptr
+        """The address of the elements on the device; 0 of an array without elements."""
+        return self.ptr or 0
 
     def zero_(self):
         """Sets all elements to zero."""
@@ -208,10 +208,10 @@ class array(_weft.Array):
         return self.viewed_with_grad(lambda a: _weft.Array.reshape(a, shape))
 
     def view(self, dtype):
-        """The same bytes as elements of another type: of the same size; or, with further dimensions, vectors and matrices
-        as their scalars.
+        """The same bytes as elements of another type: of the same size; or, with further or fewer dimensions, vectors and
+        matrices as their scalars, and scalars as vectors and matrices.
 
-        Errors: TypeError for types whose sizes do not fit.
+        Errors: TypeError for types whose sizes do not fit; ValueError where the last dimensions make no whole elements.
         """
         dtype = element_type(dtype)
         if dtype.native.size == self.itemsize:
@@ -311,13 +311,20 @@ def check_view(source, target):
 
 
 def viewed_apart(array, dtype):
-    """The scalars of an array of composite elements with a dimension for each of theirs."""
+    """The scalars of an array of composite elements with a dimension for each of theirs; or the reverse."""
     if dtype.native.kind == "scalar":
         shape = (*array.shape, *array.dtype._shape_)
         scalars = array.scalars()
         scalars = scalars if scalars.dtype is dtype else _weft.Array.view(scalars, dtype.native)
         return scalars if scalars.ndim == len(shape) else _weft.Array.reshape(scalars, shape)
-    raise TypeError(f"views of numbers as {type_name(dtype)} are not supported yet: wp.array(values, dtype=...) copies them")
+    inner = len(dtype._shape_)
+    if tuple(array.shape[array.ndim - inner :]) != tuple(dtype._shape_):
+        raise ValueError(f"an array of shape {tuple(array.shape)} holds no whole elements of type {type_name(dtype)}")
+    numbers = array
+    if inner > 1:
+        numbers = _weft.Array.reshape(array, (*array.shape[: array.ndim - inner], dtype._length_))
+    scalar = dtype._wp_scalar_type_
+    return (numbers if numbers.dtype is scalar else _weft.Array.view(numbers, scalar.native)).elements(dtype.native)
 
 
 def is_index(key):

@@ -34,6 +34,9 @@ def zeros(shape=None, dtype=float, device=None, requires_grad=False, pinned=Fals
     return _weft.zeros(shape, dtype, device, requires_grad)
 
 
+zeros._wp_key_ = "zeros"  # in kernels: an array of the thread's own
+
+
 def empty(shape=None, dtype=float, device=None, requires_grad=False, pinned=False, **keywords):
     """An array whose elements are not set."""
     if shape is None or keywords:

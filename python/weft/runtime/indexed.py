@@ -4,8 +4,6 @@ import math
 from typing import Any
 
 from .. import _weft
-from ..language.arrays import indexed as in_kernels
-from ..language.host import HostKernel
 from ..types.annotations import ArrayType, dimensions_of, type_name
 from .array import element_of, from_data
 from .device import get_device, of_native
@@ -76,7 +74,7 @@ class indexedarray:
         """The chosen elements as an array of their own, gathered on the device."""
         made = _weft.empty(self.shape, self.element_dtype, self.native_device, False)
         if made.size:
-            _weft.launch(copier(self, False), self.shape, [self, made], device=self.native_device)
+            _weft.indexed_copy(made, self.data, self.indices, False)
         return made
 
     def numpy(self):
@@ -101,7 +99,7 @@ class indexedarray:
         if values.native_device != self.native_device:
             values = values.to(self.native_device)
         if self.size:
-            _weft.launch(copier(self, True), self.shape, [self, values], device=self.native_device)
+            _weft.indexed_copy(values, self.data, self.indices, True)
 
     def zero_(self):
         """Sets the chosen elements to zero."""
@@ -143,28 +141,6 @@ def check_list(data, one):
     if one.native_device != data.native_device:
         raise RuntimeError(f"Index arrays must be on device {data.device}, not {one.device}")
     return one
-
-
-copiers_ = {}
-
-
-def copier(array, scatter):
-    """The kernel that copies the elements of an indexed array to another array, or back."""
-    kind = ArrayType(array.dtype, array.ndim, indexed=True)
-    key = (array.element_dtype.number, array.ndim, scatter)
-    if key not in copiers_:
-
-        def body(args):
-            seen = in_kernels.value_of(kind, args[0]).ref
-            index = tuple(_weft.thread(k, kind.ndim) for k in range(kind.ndim))
-            if scatter:
-                seen.store(index, args[1].load(index))
-            else:
-                args[1].store(index, seen.load(index))
-
-        params = [in_kernels.native_type(kind), (array.element_dtype, array.ndim)]
-        copiers_[key] = HostKernel(_weft.Kernel("indexed_copy", __file__, 1, params, body))
-    return copiers_[key]
 
 
 def choose(data, keys):

@@ -4,6 +4,7 @@ import functools
 import inspect
 import re
 import typing
+import weakref
 
 from .. import _weft, config
 from ..language.arrays import indexed
@@ -261,7 +262,8 @@ def kernel(f=None, *, name=None, enable_backward=None, module=None, launch_bound
     return made if f is None else made(f)
 
 
-unique_ = {}
+unique_ = weakref.WeakValueDictionary()
+"""The kernels in modules of their own that are still in use, by what they do."""
 
 
 def unique_kernel(function, name, options):

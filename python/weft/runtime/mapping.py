@@ -27,7 +27,8 @@ from .kernel import Kernel, argument, key_of, native_parameter, type_of_value
 ARRAYS = (_weft.Array, indexedarray)
 
 map_cache = {}
-"""The kernels that map() has made, by function, types and the way in which shapes are broadcast."""
+"""The kernels that map() has made, by function, types and the way in which shapes are broadcast: the last MOST_KERNELS."""
+MOST_KERNELS = 512
 
 
 def map(func, *inputs, out=None, return_kernel=False, block_dim=256, device=None):  # noqa: A001
@@ -106,7 +107,10 @@ def kernel_for(func, inputs, shape):
     key = (identity_of(func), tuple(kinds), tuple(fixed), len(shape))
     kernel = map_cache.get(key)
     if kernel is None:
-        kernel = map_cache[key] = make_kernel(func, kinds, fixed, len(shape))
+        kernel = make_kernel(func, kinds, fixed, len(shape))
+        if len(map_cache) >= MOST_KERNELS:
+            del map_cache[next(iter(map_cache))]  # the oldest
+        map_cache[key] = kernel
     return kernel
 
 
