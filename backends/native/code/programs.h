@@ -44,8 +44,8 @@ std::optional<Toolchain> unpack_toolchain(std::span<const std::byte> bytes);
 class Programs {
  public:
   /// Looks for LLVM as Compiler::find() does. If an earlier process has noted what it found, LLVM is not loaded before
-  /// the first kernel that is not cached. The note counts for the same processor, unless WEFT_LLVM is set, and until
-  /// the library's file changes.
+  /// the first kernel that is not cached. The note counts for the same processor, unless WEFT_LLVM is set, and as
+  /// long as the library's file is there and unchanged.
   /// Returns null where there is neither. \param why  what was tried then
   /// Errors: Error(invalid_argument) for what the environment asks for and cannot have.
   static std::unique_ptr<Programs> open(std::string* why = nullptr);

@@ -25,13 +25,14 @@ std::vector<Entry> entries_of(std::span<const std::byte> file);
 /// Errors: NoGrid
 std::vector<std::byte> grid_of(std::span<const std::byte> file, const Entry& entry);
 
-/// Gives a grid the form in which version 32.4 reads it, with its checksums: values have one layout in all
-/// versions 32.x. Index grids, which 32.4 does not read, stay as they are. \param facts  what check_grid() found;
-/// values may have changed since
+/// Gives a grid the form in which it is read alone: the only one of its memory, without statistics of nodes, with
+/// checksums, and of the version 32.4, as values have one layout in all versions 32.x. Index grids keep their version.
+/// \param facts  what check_grid() found; values may have changed since
 void make_readable(std::span<std::byte> grid, const Grid& facts);
 
 /// A file of one segment, which NanoVDB 32.4 reads if no grid is an index grid: those are in the form of later
-/// versions, and so is the whole file then. \param grids  each was checked
+/// versions, and so is the whole file then.
+/// \param grids  each was checked
 std::vector<std::byte> file_of(std::span<const std::vector<std::byte>> grids, VolumeCodec codec);
 
 }  // namespace weft::grids
