@@ -26,8 +26,7 @@ class GraphNode {
 ///
 /// Preparation happens once: on Vulkan a graph is a command buffer with the barriers between its operations, submitted
 /// for each launch of the graph; operations that share no memory may overlap. The graph keeps all memory that it works
-/// on. It may be launched again while it still runs, and dropped as well. References in elements, and handles, are
-/// followed anew at each launch.
+/// on. It may be launched again while it still runs, and dropped as well. Handles are followed anew at each launch.
 class Graph {
  public:
   /// A null graph.
@@ -35,8 +34,9 @@ class Graph {
 
   /// Runs all operations, in order with Device::stream(), or with another stream of the same device.
   /// Errors: Error(invalid_argument) for a null graph, for a stream of another device, for an array that was freed, for
-  /// a structure that the graph works on and that the device now holds in another size or memory or not at all, and for
-  /// whatever a launch by handles refuses; Error(unsupported) inside a capture or a tape, and for arrays in a circle.
+  /// elements that hold other arrays than when the graph was made, for a structure that the graph works on and that the
+  /// device now holds in another size or memory or not at all, and for whatever a launch by handles refuses;
+  /// Error(unsupported) inside a capture or a tape.
   /// Cost: one submission, and a little for each piece of memory that the graph works on, whatever the number of
   /// operations. A graph whose kernels print, assert or check themselves (debug mode) first waits for its last launch.
   void launch(Loc loc = Loc::here()) const;
@@ -93,10 +93,10 @@ class Graph {
 ///   for (int k = 0; k < 1000; ++k) step.launch();
 ///
 /// Whatever waits for a launch of the graph tells what its kernels print, assert or check (debug mode).
-/// Errors: whatever `work` throws, after which all is as if nothing had been captured; Error(invalid_argument) when
-/// `work` reads elements on the host, waits, gives work to another device, or changes what a tape from outside still
-/// needs; Error(unsupported) for a capture in a capture, or while a tape records.
-/// Cost: that of launching the work, and of recording the commands once.
+/// Errors: whatever `work` throws; Error(invalid_argument) when `work` reads elements on the host, waits, gives work to
+/// another device, or changes indices of a mesh or what a tape from outside still needs; Error(unsupported) for a
+/// capture in a capture, or while a tape records. See docs/runtime.md for structures, and for elements that hold
+/// arrays. Cost: that of launching the work, and of recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work, Loc loc = Loc::here());
 
 /// Captures as capture() does, from its constructor to finish(): for code that cannot be a function. It ends in the
@@ -106,7 +106,7 @@ Graph capture(const Device& device, const std::function<void()>& work, Loc loc =
 ///   launch(forces, n, x, f);
 ///   Graph step = capturing.finish();
 ///
-/// A scope that ends without finish() drops what was captured, and all is as if nothing had been.
+/// A scope that ends without finish() drops what was captured.
 /// Errors: as capture().
 class CaptureScope {
  public:
@@ -133,15 +133,14 @@ GraphNode captured_launch(Loc loc = Loc::here());
 /// \param flag  (1)
 ///
 /// The device decides: a kernel writes how many workgroups the launches in `work` have, none where the flag is 0.
-/// Errors: Error(invalid_argument) outside a capture, for a flag of another size or device, for a HashGrid or a Bvh
-/// that `work` leaves in another size or memory than before, and for a change of what an earlier tape needs;
+/// Errors: Error(invalid_argument) outside a capture, for a flag of another size or device, for a HashGrid that `work`
+/// builds for the first time, and for a change of what an earlier tape needs;
 /// Error(unsupported) for builds of structures for ray queries in `work`, and while a tape records.
 void graph_if(const Array<int>& flag, const std::function<void()>& work, Loc loc = Loc::here());
 
 /// Repeats `work` while `flag` is not 0, at most `limit` times. Call it in a capture; `work` is called once.
-/// Errors: as graph_if(); Error(invalid_argument) for a limit outside 1 to 2^20, and for a structure that did not exist
-/// before, is made in a condition inside `work` and is made differently after that condition; Error(unsupported) if the
-/// graph would have more than 2^20 operations.
+/// Errors: as graph_if(); Error(invalid_argument) for a limit outside 1 to 2^20; Error(unsupported) if the graph would
+/// have more than 2^20 operations.
 /// Cost: for each possible round the graph holds a gate and the operations of `work`, about a kilobyte each, and each
 /// round after the last costs an empty launch: a limit of some hundred is cheap, one of 100,000 takes seconds to
 /// record. Nested loops multiply.

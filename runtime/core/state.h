@@ -310,9 +310,6 @@ using ReferenceList = std::shared_ptr<const HeldMemory>;
 inline ReferenceList as_list(HeldMemory held) {
   return held.empty() ? nullptr : std::make_shared<const HeldMemory>(std::move(held));
 }
-/// What each storage comes to refer to as well in a run of a graph.
-using ComingReferences = std::map<Storage*, HeldMemory>;
-
 /// The watchers of a storage, kept alive while they are told of a change. The first three need no heap memory.
 class Watchers {
  public:
@@ -405,21 +402,16 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Other memory whose addresses the elements may hold. It lives as long as this memory refers to it, and work on this
   /// memory may work on it.
   ReferenceList references();
-  /// Adds references. \return  the new list; never the earlier one, unless both are empty
-  ReferenceList add_references(HeldMemory more);
+  /// Adds references, under DeviceState::lock_elements().
+  void add_references(HeldMemory more);
   /// Swaps the list. \return  the earlier one
   ReferenceList set_references(HeldMemory held);
-  /// Swaps the list if it is still `expected`. \return  whether it was
-  bool swap_references(const ReferenceList& expected, ReferenceList next);
-  /// Elements may hold views of this memory. Memory that they are copied to refers to it.
-  bool holds_itself();
   /// Adds to `found` all memory that can be reached from here, and this memory itself if it holds itself.
-  /// \param coming  references that count as if they were there already
-  void reach(References& found, const ComingReferences& coming = {});
+  void reach(References& found);
   /// Refuses references that lead back to this memory, because a circle would never be freed.
   /// \param looked_at  gets the memory on the way, which may end with it
   /// Errors: Error(unsupported) for such references.
-  void refuse_circle(const References& references, References& looked_at, const ComingReferences& coming = {});
+  void refuse_circle(const References& references, References& looked_at);
   /// Whether an array that can be reached from here was freed.
   bool leads_to_freed();
 

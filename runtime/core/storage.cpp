@@ -246,31 +246,29 @@ bool HeldMemory::add(const HeldMemory& more) {
   return others.size() + itself != before;
 }
 
-void Storage::reach(References& found, const ComingReferences& coming) {
+void Storage::reach(References& found) {
   std::unordered_set<Storage*> visited{this};
   References open{shared_from_this()};
-  const auto take = [&](const std::shared_ptr<Storage>& at, const HeldMemory& held) {
-    if (held.itself) found.push_back(at);
-    for (const std::shared_ptr<Storage>& s : held.others) {
-      found.push_back(s);
-      if (s->may_hold_arrays && visited.insert(s.get()).second) open.push_back(s);
-    }
-  };
   while (!open.empty()) {
     const std::shared_ptr<Storage> at = std::move(open.back());
     open.pop_back();
-    if (const ReferenceList list = at->references()) take(at, *list);
-    if (const auto more = coming.find(at.get()); more != coming.end()) take(at, more->second);
+    const ReferenceList held = at->references();
+    if (!held) continue;
+    if (held->itself) found.push_back(at);
+    for (const std::shared_ptr<Storage>& s : held->others) {
+      found.push_back(s);
+      if (s->may_hold_arrays && visited.insert(s.get()).second) open.push_back(s);
+    }
   }
   make_unique(found);
 }
 
-void Storage::refuse_circle(const References& references, References& looked_at, const ComingReferences& coming) {
+void Storage::refuse_circle(const References& references, References& looked_at) {
   const ReferenceList known = this->references();
   for (const std::shared_ptr<Storage>& s : references) {
     if (s.get() == this || !s->may_hold_arrays || (known && std::ranges::binary_search(known->others, s))) continue;
     References beyond;
-    s->reach(beyond, coming);
+    s->reach(beyond);
     const bool circle = std::ranges::any_of(beyond, [&](const auto& b) { return b.get() == this; });
     looked_at.insert(looked_at.end(), beyond.begin(), beyond.end());
     if (circle) unsupported("arrays of structs hold each other in a circle");
@@ -289,19 +287,9 @@ ReferenceList Storage::references() {
   return references_;
 }
 
-bool Storage::holds_itself() {
-  const ReferenceList list = references();
-  return list && list->itself;
-}
-
-ReferenceList Storage::add_references(HeldMemory more) {
-  for (;;) {
-    const ReferenceList before = references();
-    HeldMemory all = more;
-    if (before) all.add(*before);
-    const ReferenceList next = as_list(std::move(all));
-    if (swap_references(before, next)) return next;
-  }
+void Storage::add_references(HeldMemory more) {
+  if (const ReferenceList before = references()) more.add(*before);
+  set_references(std::move(more));
 }
 
 ReferenceList Storage::set_references(HeldMemory held) {
@@ -312,16 +300,6 @@ ReferenceList Storage::set_references(HeldMemory held) {
   }
   if (is_handle) device->handles.changed();
   return list;
-}
-
-bool Storage::swap_references(const ReferenceList& expected, ReferenceList next) {
-  {
-    std::lock_guard lock(mutex_);
-    if (references_ != expected) return false;
-    references_.swap(next);
-  }
-  if (is_handle) device->handles.changed();
-  return true;
 }
 
 void Storage::used_outside(OutsideUser user) {

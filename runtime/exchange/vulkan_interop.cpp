@@ -78,7 +78,7 @@ struct Recording::State {
   /// change.
   void order() {
     release();
-    drop();
+    const auto dropped = std::exchange(reached, {});  // of a submission that does not come
     try {
       order_now();
     } catch (...) {
@@ -86,35 +86,28 @@ struct Recording::State {
       throw;
     }
   }
-  /// Drops the memory of a submission that does not come.
-  void drop() {
-    const auto dropped = std::exchange(reached, {});
-    memory.will_not_run(dropped);
-  }
   /// Does what order() does, with nothing reached yet.
   void order_now() {
     memory.order_before(*recordings, *stream, reached);
     reached.elements = {};  // releases the lock until the recording is submitted
     reached_pins.clear();
-    for (const auto* list : {&reached.by_elements, &reached.read_by_elements, &reached.by_handles})
-      for (const auto& storage : *list) reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
+    for (const auto& storage : reached.by_handles)
+      reached_pins.push_back(storage->pin(detail::Storage::PinnedBy::recording));
   }
 
-  /// Notes that the submission works on its memory from now on. Elements and handles may be changed to refer to other
-  /// memory while it runs, so this keeps what they refer to now.
+  /// Notes that the submission works on its memory from now on. Handles may be changed to refer to other memory while
+  /// it runs, so this keeps what they refer to now.
   /// \return  the error that prepare() would have thrown
   std::optional<Error> submitted() {
     std::optional<Error> refused;
     kept.push_back({ticket, std::exchange(reached, {})});
     detail::CapturedMemory::Reached& now = kept.back().reached;
-    memory.find_writes(now.found);
     memory.touched(*recordings, ticket, now);
     try {
-      memory.check_structures();
+      memory.check();
     } catch (const Error& e) {
       refused = e;
     }
-    memory.has_run(now);
     release();
     return refused;
   }
@@ -132,7 +125,6 @@ struct Recording::State {
   ~State() {
     if (recording == 0) return;
     try {
-      drop();
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
         if (reports && ticket != recording) wait(found);

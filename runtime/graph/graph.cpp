@@ -133,8 +133,6 @@ void Graph::launch_on(const Stream* stream) const {
     return replayed;
   });
   s.memory.touched(on, ticket, reached);
-  lock.unlock();
-  s.memory.has_run(reached);
 }
 
 void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::span<const detail::HostArg> args,
@@ -189,7 +187,8 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
     if (changes) given.changed.emplace_back(*array);
   }
   for (const detail::StructureUse& use : structures.uses())
-    given.uses.push_back({use, node.number, false, false, program.call});
+    given.uses.push_back({use, node.number, false, program.call});
+  detail::follow_elements(*s.device, given.memory);
   s.graph->patch(known.operation, packed.block, ranges);
   given = s.memory.give(node.number, std::move(given));
 }
@@ -214,9 +213,7 @@ CaptureScope::CaptureScope(const Device& device, Loc loc) {
   detail::called_from(loc, [&] { state_ = std::make_unique<State>(device.state()); });
 }
 
-CaptureScope::~CaptureScope() {
-  if (state_) state_->collecting.abandon();
-}
+CaptureScope::~CaptureScope() = default;
 
 Graph CaptureScope::finish(Loc loc) {
   return detail::called_from(loc, [&] {

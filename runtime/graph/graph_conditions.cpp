@@ -103,27 +103,13 @@ void refuse_too_many(const char* what, int rounds, std::size_t of_a_round, std::
 class InCondition {
  public:
   explicit InCondition(Capture& capture)
-      : capture_(capture),
-        around_(std::exchange(capture.condition, detail::Storage::next_serial())),
-        changed_(capture.changed) {}
+      : capture_(capture), around_(std::exchange(capture.condition, detail::Storage::next_serial())) {}
   InCondition(const InCondition&) = delete;
-  InCondition& operator=(const InCondition&) = delete;
-  /// Meshes that were changed before count as changed afterwards, too, because the condition may not hold.
-  ~InCondition() {
-    capture_.condition = around_;
-    capture_.changed.swap(changed_);
-  }
-  /// Checks that the condition has rebuilt each mesh that it has changed.
-  /// Errors: Error(invalid_argument) if it has not.
-  void end(const char* what) {
-    std::erase_if(capture_.changed, [&](const auto& mesh) { return std::ranges::count(changed_, mesh) > 0; });
-    capture_.refuse_changed(fmt::format("{} ends", what).c_str());
-  }
+  ~InCondition() { capture_.condition = around_; }
 
  private:
   Capture& capture_;
   const std::uint64_t around_;
-  std::vector<std::shared_ptr<detail::Generation>> changed_;
 };
 
 void check_flag(const Capture& capture, const char* what, const Array<int>& flag) {
@@ -136,17 +122,11 @@ void check_flag(const Capture& capture, const char* what, const Array<int>& flag
 }
 
 /// Captures `work`, and takes its operations off the list again, as launches.
-std::vector<Operation> body_of(Capture& capture, const char* what, const std::function<void()>& work) {
+std::vector<Operation> body_of(Capture& capture, const std::function<void()>& work) {
   std::vector<Operation>& list = capture.operations().list;
-  const std::size_t begin = list.size(), first_write = capture.writes.size();
-  InCondition inside(capture);
+  const std::size_t begin = list.size();
+  const InCondition inside(capture);
   detail::call_back(work);
-  inside.end(what);
-  // If the flag is 0, the elements keep what they held.
-  for (std::size_t k = first_write; k < capture.writes.size(); ++k) {
-    capture.writes[k].whole = false;
-    capture.writes[k].conditional = true;
-  }
   std::vector<Operation> body;
   const std::vector<Operation> collected(std::make_move_iterator(list.begin() + std::ptrdiff_t(begin)),
                                          std::make_move_iterator(list.end()));
@@ -172,14 +152,14 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   check_flag(*capture, what, flag);
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();
-  Capture::Undo undo(*capture);
-  std::vector<Operation> body = body_of(*capture, what, work);
+  Capture::Whole whole(*capture, what);
+  std::vector<Operation> body = body_of(*capture, work);
   std::vector<unsigned> grids;
   for (const Operation& o : body)
     if (is_gated(o)) grids.insert(grids.end(), {o.grid.x, o.grid.y, o.grid.z});
   if (grids.empty()) {
     list.insert(list.end(), body.begin(), body.end());
-    undo.done();
+    whole.done();
     return;
   }
   refuse_too_many(what, rounds, body.size() + 1, begin);  // with the gate
@@ -203,7 +183,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
     if (k > 0) list.insert(list.end(), round.begin(), round.end());
     list.insert(list.end(), body.begin(), body.end());
   }
-  undo.done();
+  whole.done();
 }
 
 }  // namespace

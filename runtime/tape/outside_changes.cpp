@@ -97,7 +97,7 @@ void OutsideChanges::note(const ArrayBase& elements, const Change& change, Recor
 
 void OutsideChanges::before_write(const ArrayBase& elements, StreamState&, const Change& change) {
   const Context& context = Context::here();
-  if (elements.size() == 0 || context.part_of_change || change.taken_back || context.going_back == tape_) return;
+  if (elements.size() == 0 || context.part_of_change || context.going_back == tape_) return;
   const Recorder* const r = recorder();
   const Recorder::Hears hears = r ? r->hears_for(*tape_) : Recorder::Hears::nothing;
   if (hears == Recorder::Hears::all) return;

@@ -124,6 +124,8 @@ class LaunchRecord : public TapeRecord {
   }
   /// Called just after the launch.
   void take_after(TapeCore& tape) {
+    // What elements hold and the kernel itself changes there, the adjoint does not read.
+    for (Unchanged& u : held_) u.at_launch = u.changes->count;
     for (const ir::AdjointParam& p : adjoint_->get().extra)
       if (p.kind == ir::AdjointParam::Kind::after) args_[p.of].after = tape.version(args_[p.of].array);
   }
@@ -135,65 +137,6 @@ class LaunchRecord : public TapeRecord {
   const ArrayBase& array(std::size_t k) const { return args_[k].array; }
 
  private:
-  /// An array that elements of arguments hold: the kernel reaches it by addresses in memory, so that no argument stands
-  /// for it.
-  struct Held {
-    View all;  ///< the array itself
-    std::shared_ptr<Version> before;
-  };
-  /// Restores held arrays to their state before the launch during its lifetime. Their present elements are kept beside
-  /// them; the way back adds to these if a gradient is held.
-  class HeldBefore {
-   public:
-    // Delegates to another constructor, so that the destructor puts back what a failed one has changed.
-    explicit HeldBefore(const std::vector<Held>& held) : HeldBefore() {
-      now_.reserve(held.size());
-      for (const Held& h : held) {
-        reads_.push_back(h.all.storage());
-        const std::optional<View> before = h.before->copy();
-        if (!before) continue;
-        // Other tapes note the present elements; those from outside of a capture hear of the change in each launch of
-        // the graph.
-        StreamState& stream = current_stream(*h.all.storage()->device);
-        for (const auto& watcher : h.all.storage()->watchers())
-          if (!stream.capture || watcher->serial > stream.capture->serial)
-            watcher->before_write(h.all, stream, {.by = "backward()", .taken_back = true});
-        const auto storage = allocate(h.all.storage()->device, h.all.storage()->bytes);
-        const View now(h.all, storage, storage->allocation.address);
-        copy(now, h.all);
-        now_.emplace_back(h.all, now);
-        copy(h.all, *before);
-      }
-    }
-    HeldBefore(const HeldBefore&) = delete;
-    ~HeldBefore() {
-      for (const auto& [all, now] : now_) {
-        try {
-          copy(all, now);
-        } catch (const std::exception&) {
-          // The device is lost, which every later call reports.
-        }
-      }
-    }
-    /// Storages that the dispatches read in the meantime: copies of arrays that hold themselves do not lead to them.
-    const References& reads() const { return reads_; }
-    /// The present place of an array's elements.
-    View now(const View& a) const {
-      for (const auto& [all, now] : now_)
-        if (all.storage() == a.storage()) return View(a, now.storage(), now.address() + (a.address() - all.address()));
-      return a;
-    }
-
-   private:
-    HeldBefore() = default;
-    // Copies bytes between existing memory: no watcher is told, and references in them are kept elsewhere.
-    static void copy(const View& to, const View& from) {
-      copy_bytes(current_stream(*to.storage()->device), *to.storage(), to.address(), *from.storage(), from.address(),
-                 from.extent_bytes());
-    }
-    std::vector<std::pair<View, View>> now_;
-    References reads_;
-  };
   void take_held(TapeCore& tape, const CheckedLaunch& launch);
   void take_by_handles(TapeCore& tape, StreamState& stream);
 
@@ -213,15 +156,14 @@ class LaunchRecord : public TapeRecord {
   };
 
   void add_arguments(Arguments& to) const;
-  std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch, const HeldBefore& held) const;
+  std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
   bool any_gradient(TapeCore& tape) const;
-  void refuse_changed_structures() const;
-  Scratch scratch_for(TapeCore& tape, const HeldBefore& held, std::int64_t at_once);
-  void run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch,
-                   const HeldBefore& held);
+  void refuse_changes() const;
+  Scratch scratch_for(TapeCore& tape, std::int64_t at_once);
+  void run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch);
   void clear_where_replaced(const ir::Extremum& extremum, const View& gradient);
-  std::uint32_t count_entries(TapeCore& tape, const HeldBefore& held) const;
-  std::uint32_t log_entries(TapeCore& tape, const HeldBefore& held);
+  std::uint32_t count_entries(TapeCore& tape) const;
+  std::uint32_t log_entries(TapeCore& tape);
   View zero_sums(const ir::ExactSum& sum) const;
   View zero_owners(TapeCore& tape) const;
 
@@ -233,17 +175,20 @@ class LaunchRecord : public TapeRecord {
   const std::vector<StructureUse> uses_;
   std::vector<Arg> args_;
   std::vector<std::byte> values_;
-  std::vector<Held> held_;
-  /// The counts of structures that handles lead to, with their values at the launch.
-  std::vector<std::pair<std::shared_ptr<ChangeCount>, std::uint64_t>> by_handles_;
-  std::uint32_t entries_ = ir::kNone;  ///< entries of the undo log, once counted
+  /// Memory that the kernel reaches by addresses in memory, so that no argument stands for it: the way back finds it
+  /// only if it has not changed.
+  struct Unchanged {
+    std::shared_ptr<ChangeCount> changes;
+    std::uint64_t at_launch = 0;
+  };
+  std::vector<Unchanged> held_, by_handles_;  ///< which elements of arguments hold, and which handles lead to
+  std::uint32_t entries_ = ir::kNone;         ///< entries of the undo log, once counted
 };
 
 void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
   for (const std::shared_ptr<Storage>& s : device_->handles.all(stream)) {
-    std::shared_ptr<ChangeCount> changes = tape.changes(s);
-    const std::uint64_t now = changes->count;
-    by_handles_.emplace_back(std::move(changes), now);
+    const std::shared_ptr<ChangeCount> changes = tape.changes(s);
+    by_handles_.push_back({changes, changes->count});
   }
 }
 
@@ -258,7 +203,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
   }
   if (Capture* const capture = launch.stream.capture) {
     std::ranges::copy_if(held, std::back_inserter(holders), &Storage::may_hold_arrays);
-    for (const auto& s : holders) capture->taped(s);
+    for (const auto& s : holders) capture->fix_elements(*s);
   }
   for (const auto& s : held) {
     if (s->bytes == 0) continue;
@@ -269,8 +214,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
                                 "records it: what is read by the other way would not be known",
                                 params[k].name),
                     kernel_->name(), kernel_->loc());
-    const View all = View::all_of(s);
-    held_.push_back({all, tape.version(all)});
+    held_.push_back({tape.changes(s)});
   }
 }
 
@@ -292,8 +236,7 @@ void LaunchRecord::add_arguments(Arguments& to) const {
 
 // Adds the adjoint's own arguments after those.
 // \return  the index of the one that tells the first thread of a dispatch
-std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch,
-                                    const HeldBefore& held) const {
+std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const {
   static constexpr std::uint32_t kFirst = 0;
   std::uint64_t owners_before = 0;
   std::map<std::uint64_t, View> known;  // two names of one array share its owners
@@ -309,7 +252,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
   std::size_t first_thread = SIZE_MAX;
   for (const ir::AdjointParam& p : adjoint_->get().extra) {
     switch (p.kind) {
-      case Kind::gradient: to.add(held.now(tape.gradient(args_[p.of].array))); break;
+      case Kind::gradient: to.add(tape.gradient(args_[p.of].array)); break;
       case Kind::after: to.add(*args_[p.of].after); break;
       case Kind::owners: to.add(owners_of(p.of, p.unit)); break;
       case Kind::sums: to.add(scratch.sums.at(p.of)); break;
@@ -327,22 +270,21 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
 
 void LaunchRecord::backward(TapeCore& tape) {
   if (!any_gradient(tape)) return;
-  refuse_changed_structures();
+  refuse_changes();
   const ir::Adjoint& adjoint = adjoint_->get();
   // If a kernel has read a gradient as an array, its version must be copied before addresses are taken.
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient)
       before_write(tape.gradient(args_[p.of].array), current_stream(*device_), {.by = "backward()"});
   const Within going(&Context::going_back, &tape);
-  const HeldBefore held(held_);
   const LoadedProgram& program = adjoint_->program(*device_);
   const std::int64_t steps = steps_per_dispatch(*device_, *program.call, threads_, count_);
   const std::int64_t at_once = program.call->tid_rank ? steps * (count_ / threads_[0]) : steps;
-  const Scratch scratch = scratch_for(tape, held, at_once);
-  run_adjoint(tape, program, steps, scratch, held);
-  for (const ir::Extremum& e : adjoint.extrema) clear_where_replaced(e, held.now(tape.gradient(args_[e.of].array)));
+  const Scratch scratch = scratch_for(tape, at_once);
+  run_adjoint(tape, program, steps, scratch);
+  for (const ir::Extremum& e : adjoint.extrema) clear_where_replaced(e, tape.gradient(args_[e.of].array));
   for (const ir::ExactSum& sum : adjoint.sums)
-    add_exact_sums(scratch.sums.at(sum.of), in_a_row(held.now(tape.gradient(args_[sum.of].array)), ir::bytes(sum.type)),
+    add_exact_sums(scratch.sums.at(sum.of), in_a_row(tape.gradient(args_[sum.of].array), ir::bytes(sum.type)),
                    sum.type);
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
@@ -354,25 +296,28 @@ bool LaunchRecord::any_gradient(TapeCore& tape) const {
   return false;
 }
 
-void LaunchRecord::refuse_changed_structures() const {
-  for (const auto& [changes, at_launch] : by_handles_)
-    if (changes->count != at_launch)
-      throw Error(
-          ErrorKind::invalid_argument,
-          "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
-          "go back before refit() and rebuild(), or give the kernel the structure itself",
-          kernel_->name(), kernel_->loc());
+void LaunchRecord::refuse_changes() const {
+  const auto refuse_changed = [&](const std::vector<Unchanged>& memory, const char* message) {
+    if (std::ranges::any_of(memory, [](const Unchanged& u) { return u.changes->count != u.at_launch; }))
+      throw Error(ErrorKind::invalid_argument, message, kernel_->name(), kernel_->loc());
+  };
+  refuse_changed(by_handles_,
+                 "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
+                 "go back before refit() and rebuild(), or give the kernel the structure itself");
+  refuse_changed(held_,
+                 "an array that elements of its arguments hold has changed since, and the way back would read it as it "
+                 "is now: go back before, or give the kernel the array itself");
 }
 
 // Allocates the adjoint's memory for each thread that runs at once, for `at_once` at most: fewer if the memory ends.
-LaunchRecord::Scratch LaunchRecord::scratch_for(TapeCore& tape, const HeldBefore& held, std::int64_t at_once) {
+LaunchRecord::Scratch LaunchRecord::scratch_for(TapeCore& tape, std::int64_t at_once) {
   const ir::Adjoint& adjoint = adjoint_->get();
   Scratch scratch;
   scratch.lanes = std::uint32_t(std::min(round_up(at_once, 8), kMaxWords / 8 * 8));
   const auto is_scratch = [](const ir::AdjointParam& p) { return p.kind == ir::AdjointParam::Kind::scratch; };
   scratch.limits_lanes = std::ranges::any_of(adjoint.extra, is_scratch);
   if (scratch.limits_lanes) {
-    const std::uint32_t entries = log_entries(tape, held);
+    const std::uint32_t entries = log_entries(tape);
     const std::uint64_t log_bytes = std::uint64_t(adjoint.log_bytes) * entries;
     const std::uint64_t each = std::max<std::uint64_t>(adjoint.scratch_bytes + log_bytes, 1);
     const std::uint64_t budget = std::min<std::uint64_t>(tape.options.scratch_bytes, std::uint64_t(kMaxWords) * 4);
@@ -393,11 +338,11 @@ LaunchRecord::Scratch LaunchRecord::scratch_for(TapeCore& tape, const HeldBefore
   return scratch;
 }
 
-void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch,
-                               const HeldBefore& held) {
+void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps,
+                               const Scratch& scratch) {
   Arguments arguments(args_.size() + adjoint_->get().extra.size());
   add_arguments(arguments);
-  const std::size_t first_thread = add_extra(arguments, tape, scratch, held);
+  const std::size_t first_thread = add_extra(arguments, tape, scratch);
   Arguments owners(1);
   if (!scratch.owners.is_null()) owners.add(scratch.owners);
   dispatch({.program = program,
@@ -412,7 +357,6 @@ void LaunchRecord::run_adjoint(TapeCore& tape, const LoadedProgram& program, std
                 [&] {
                   if (!owners.args.empty()) launch(take_owned(), nullptr, owners.arrays[0].size(), owners.args);
                 },
-            .reads = held.reads(),
             .uses = uses_});
 }
 
@@ -454,17 +398,17 @@ View LaunchRecord::zero_sums(const ir::ExactSum& sum) const {
 }
 
 // The number is not counted in captures, because later launches of a graph may find other elements.
-std::uint32_t LaunchRecord::log_entries(TapeCore& tape, const HeldBefore& held) {
+std::uint32_t LaunchRecord::log_entries(TapeCore& tape) {
   const ir::Adjoint& adjoint = adjoint_->get();
   const bool captured = Capture::current();
   if (adjoint.log_entries != ir::kNone && (adjoint.counter.empty() || captured)) return adjoint.log_entries;
-  if (entries_ == ir::kNone || captured) entries_ = count_entries(tape, held);
+  if (entries_ == ir::kNone || captured) entries_ = count_entries(tape);
   return entries_;
 }
 
 // Counts the entries that a thread's undo log has at most. It works on copies, because the counter changes arrays
 // without restoring them.
-std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held) const {
+std::uint32_t LaunchRecord::count_entries(TapeCore& tape) const {
   if (const Capture* capture = Capture::current())
     throw Error(ErrorKind::unsupported,
                 fmt::format("a tape goes back through it while {}: how often its loops change elements is counted on "
@@ -499,14 +443,13 @@ std::uint32_t LaunchRecord::count_entries(TapeCore& tape, const HeldBefore& held
                   tape.workspace(device_, TapeCore::Workspace::log, 4), zero_owners(tape), 8, false};
   scratch.slots.zero();
   for (const ir::ExactSum& sum : adjoint.sums) scratch.sums.emplace(sum.of, scratch.slots);
-  add_extra(arguments, tape, scratch, held);
+  add_extra(arguments, tape, scratch);
   dispatch({.program = program,
             .on = current_stream(*device_),
             .threads = threads_,
             .count = count_,
             .args = arguments.args,
-            .steps = steps,
-            .reads = held.reads()});
+            .steps = steps});
   arguments.held.clear();
   std::uint32_t entries = 0;
   scratch.slots.storage()->download(&entries, scratch.slots.address(), 4);

@@ -27,57 +27,17 @@ bool is_of_library(const Loc& loc) {
 }
 }  // namespace
 
-void Capture::write_elements(const ElementWrite& elements, const std::function<void()>& write) {
+void Capture::writes_elements(const ElementWrite& elements, bool adds) {
   if (submitted_by_others_ && elements.from)
     unsupported(
         "elements that may hold arrays are copied while {}: copy them before or after that, or let a graph do it",
         doing_);
-  Undo undo(*this);
-  will_refer(elements);
-  write();
-  writes.push_back(elements);
-  undo.done();
-}
-
-void Capture::will_refer(const ElementWrite& elements) {
-  const std::shared_ptr<Storage>& to = elements.to;
-  HeldMemory brought;
-  ReferenceList before;
-  References looked_at;
-  const auto lock = device_.lock_elements();
-  brought = elements.brought();
-  to->refuse_circle(brought.others, looked_at);
-  before = to->references();
-  const ReferenceList after = to->add_references(brought);
-  if_it_fails([to, before, after] { to->swap_references(after, before); });
-  if (before) return;
-  // Memory that its elements were copied to refers to these as well, from the second launch on.
-  for (const ElementWrite& earlier : writes)
-    if (after && earlier.from == to) will_refer(earlier);
-}
-
-void Capture::taped(const std::shared_ptr<Storage>& elements) {
-  struct Moment {
-    std::shared_ptr<Storage> storage;
-    std::size_t before;  ///< the number of captured writes by then
-  };
-  std::vector<Moment> open{{elements, writes.size()}};
-  std::set<std::pair<Storage*, std::size_t>> seen;
-  while (!open.empty()) {
-    const auto [storage, before] = std::move(open.back());
-    open.pop_back();
-    if (!seen.emplace(storage.get(), before).second) continue;
-    bool by_capture = false;
-    for (std::size_t k = before; k-- > 0 && !by_capture;) {
-      const ElementWrite& w = writes[k];
-      if (w.to != storage) continue;
-      if (w.from) open.push_back({w.from, k});
-      by_capture = w.whole && !w.conditional;
-    }
-    if (by_capture) continue;
-    TapedElements known{storage, storage->references()};
-    if (std::ranges::find(taped_elements, known) == taped_elements.end()) taped_elements.push_back(std::move(known));
-  }
+  if (adds && fixed_.contains(elements.to.get()))
+    unsupported(
+        "elements that hold arrays are assigned or copied while {}, after that has copied them, or a tape has recorded "
+        "a launch that follows them: each launch of the graph would begin with other elements; assign them before",
+        doing_);
+  if (elements.from) fix_elements(*elements.from);
 }
 
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
@@ -95,42 +55,7 @@ Capture::Capture(DeviceState& device, const char* doing, const StreamState* like
   Context::here().capturing = doing;
 }
 
-Capture::~Capture() {
-  Context::here().capture = before_;
-  if (abandoned_ || std::uncaught_exceptions() > exceptions_) restore(0);
-}
-
-void Capture::if_it_fails(std::function<void()> restore) { restores_.push_back(std::move(restore)); }
-
-void Capture::restore(std::size_t changes) {
-  for (; restores_.size() > changes; restores_.pop_back()) restores_.back()();
-}
-
-Capture::Undo::Undo(Capture& capture)
-    : capture_(capture),
-      operations_(capture.position()),
-      launches_(capture.launches.size()),
-      changes_(capture.restores_.size()),
-      writes_(capture.writes.size()),
-      uses_(capture.uses.size()),
-      taped_(capture.taped_elements.size()),
-      by_handles_(capture.by_handles),
-      changed_(capture.changed),
-      used_(capture.used) {}
-
-Capture::Undo::~Undo() {
-  if (done_) return;
-  capture_.restore(changes_);
-  if (capture_.uses.size() > uses_) capture_.uses.resize(uses_);
-  if (capture_.taped_elements.size() > taped_) capture_.taped_elements.resize(taped_);
-  capture_.by_handles = by_handles_;
-  capture_.changed.swap(changed_);
-  capture_.used.swap(used_);
-  while (capture_.writes.size() > writes_) capture_.writes.pop_back();
-  std::vector<backend::Operation>& list = capture_.operations().list;
-  if (list.size() > operations_) list.resize(operations_);
-  for (std::size_t k = launches_; k < capture_.launches.size(); ++k) capture_.launches[k].dispatches = 0;
-}
+Capture::~Capture() { Context::here().capture = before_; }
 
 void Capture::refuse_semaphores(const char* what) {
   if (Capture* const capture = Capture::current())
@@ -176,8 +101,11 @@ void Capture::before_write(const ArrayBase& elements, const Change& change) {
       watcher->before_write(elements, *stream_, known);
     } else if (watcher->needs(elements)) {
       refuse("that is captured", "capture");
-    } else {
-      watcher->before_captured_write(elements, change);
+    } else if (watcher->structure() && watcher->stands_on(elements)) {
+      invalid(
+          "{} changes the indices of a mesh while {}: change them before, and call its rebuild() before as well; where "
+          "elements of arguments lead to the indices, let elements of a separate array hold them",
+          change.argument ? fmt::format("kernel \"{}\"", change.by) : change.by, doing_);
     }
   }
 }
@@ -188,26 +116,6 @@ void Capture::builds(const StructureUse& use) {
     invalid("{} is built for the first time in a condition of a graph, which may not hold: build it before",
             use.what());
   uses.push_back({use, SIZE_MAX, first});
-}
-
-void Capture::changes_indices(std::shared_ptr<Generation> mesh) {
-  if (!is_changed(*mesh)) changed.push_back(std::move(mesh));
-}
-
-void Capture::rebuilds(const StructureUse& mesh) {
-  uses.push_back({mesh, SIZE_MAX, false, std::erase(changed, mesh.structure) > 0});
-}
-
-bool Capture::is_changed(const Generation& mesh) const {
-  return std::ranges::any_of(changed, [&](const auto& c) { return c.get() == &mesh; });
-}
-
-void Capture::refuse_changed(const char* what) const {
-  if (changed.empty()) return;
-  invalid(
-      "{} while the indices of a mesh are changed in what is captured: call its rebuild() before, in the same "
-      "condition of the graph",
-      what);
 }
 
 void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std::span<const StructureUse> given,
@@ -225,7 +133,7 @@ void Capture::launched(CapturedLaunch launch, std::span<const HostArg> args, std
     use.kernel = launch.call;
     use.parameter = k;
   }
-  for (const StructureUse& use : given) uses.push_back({use, launches.size(), false, false, launch.call});
+  for (const StructureUse& use : given) uses.push_back({use, launches.size(), false, launch.call});
   by_handles |= call.by_handles;
   launches.push_back(std::move(launch));
 }

@@ -1,10 +1,10 @@
 // Collects the work of a thread for a graph instead of running it. Internal to the runtime.
 #pragma once
+#include <algorithm>
 #include <array>
-#include <exception>
-#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,9 +51,6 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
   ~Capture();
 
-  /// Has the end of the capture put back what if_it_fails() was told of: the work never runs.
-  void abandon() { abandoned_ = true; }
-
   /// The capture of this thread, or null.
   static Capture* current() { return Context::here().capture; }
   /// Refuses an operation on semaphores, which are no part of a graph or a recording.
@@ -70,7 +67,7 @@ class Capture {
   void touch(std::shared_ptr<Storage> storage, bool writes);
   /// Tells the watchers of elements that work is about to change. A tape from outside the capture could not know when
   /// the change happens, and a tape from outside a condition not whether it does.
-  /// Errors: Error(invalid_argument) if such a tape still needs the elements.
+  /// Errors: Error(invalid_argument) if such a tape still needs the elements, and for indices of a mesh.
   void before_write(const ArrayBase& elements, const Change& change);
   /// Notes a launch whose dispatches were collected.
   /// \param args, uses  of the launch
@@ -83,79 +80,63 @@ class Capture {
   void taped() { launches.back().taped = true; }
   /// Notes that the last launch will be given other arguments.
   void will_be_set();
-  /// Keeps a function that puts back what the host has noted about an object. If the capture or the condition ends by
-  /// an exception, these functions are called, the last one first, because the work that belongs to them never runs.
-  /// \param restore  throws nothing
-  void if_it_fails(std::function<void()> restore);
   /// Memory that captured work accesses.
   struct Touched {
     std::shared_ptr<Storage> storage;
     bool writes = false;
-    bool changes = false;  ///< a kernel is given the array to change it, and may change what its elements hold
+    bool changes = false;          ///< a kernel is given the array to change it, and may change what its elements hold
+    bool untold = false;           ///< changed through elements that a later write has brought: no watcher was told
+    ReferenceList held = nullptr;  ///< what its elements hold, each time that the work runs
     /// The first launch that works on it, and as which parameter, for messages. Null: none does.
     std::shared_ptr<const ir::Interface> kernel = nullptr;
     std::size_t parameter = 0;
-  };
-  /// A scope whose captured work is dropped again unless done() was called: an error that the caller catches within the
-  /// capture leaves nothing behind.
-  class Undo {
-   public:
-    explicit Undo(Capture& capture);
-    Undo(const Undo&) = delete;
-    ~Undo();
-    void done() { done_ = true; }
-
-   private:
-    Capture& capture_;
-    const std::size_t operations_, launches_, changes_, writes_, uses_, taped_;
-    const bool by_handles_;
-    std::vector<std::shared_ptr<Generation>> changed_;
-    std::map<Storage*, Touched> used_;
-    bool done_ = false;
   };
   std::size_t position() { return operations().list.size(); }
 
   backend::Operations& operations();
   std::map<Storage*, Touched> used;
-  std::vector<ElementWrite> writes;
-  /// Elements that decide which memory a recorded launch reached, as they were before the capture, and what they
-  /// referred to: the way back of the tape works on that memory alone.
-  struct TapedElements {
-    std::shared_ptr<Storage> storage;
-    ReferenceList list;
-    bool operator==(const TapedElements&) const = default;
-  };
-  /// A tape records a launch that follows these elements. If the capture has written all of them, the elements count
-  /// from which it has copied them.
-  void taped(const std::shared_ptr<Storage>& elements);
-  std::vector<TapedElements> taped_elements;
-  /// Collects a write of elements that may hold arrays: see ElementWrite::run(). From here on `to` refers both to what
-  /// its elements hold and to what they will hold.
-  /// Errors: Error(unsupported) for a copy of elements in a recording, which the caller submits at any time: by then
-  /// the elements may hold other arrays.
-  void write_elements(const ElementWrite& elements, const std::function<void()>& write);
+  /// Notes a write of elements, which each run makes again.
+  /// \param adds  the elements come to hold arrays that they did not
+  /// Errors: Error(unsupported) if runs would begin with other elements: see fix_elements(); and for a copy in a
+  /// recording, which the caller submits at any time: by then the elements may hold other arrays.
+  void writes_elements(const ElementWrite& elements, bool adds);
+  /// Notes that captured work relies on what elements hold: a copy of them, or a tape that has recorded a launch which
+  /// follows them. They may come to hold nothing else in the capture.
+  void fix_elements(Storage& elements) { fixed_.insert(&elements); }
   std::vector<CapturedLaunch> launches;
   /// The data of a structure that a launch, or a build or refit, needs when it runs.
   struct StructureNeed : StructureUse {
     std::size_t launch = SIZE_MAX;  ///< number of the launch; SIZE_MAX: a build or refit
     bool first = false;             ///< a build before which the device holds none of the structure's data
-    bool changed = false;           ///< a rebuild of a mesh whose indices work of the capture changes
     std::shared_ptr<const ir::Interface> kernel = nullptr;  ///< for messages
   };
   std::vector<StructureNeed> uses;
   /// Notes work that builds or refits a structure in its present memory and size.
   /// Errors: Error(invalid_argument), in a condition, for a structure of which the device holds nothing yet.
   void builds(const StructureUse& use);
-  /// Notes work that changes the indices of a mesh. Nothing may use the mesh until its rebuild, in the same condition.
-  void changes_indices(std::shared_ptr<Generation> mesh);
-  void rebuilds(const StructureUse& mesh);
-  bool is_changed(const Generation& mesh) const;
-  /// Refuses an operation while a mesh is changed and not rebuilt. \param what  the operation, for the message
-  /// Errors: Error(invalid_argument) in that case.
-  void refuse_changed(const char* what) const;
-  /// Meshes whose indices were changed, and that were not rebuilt since.
-  std::vector<std::shared_ptr<Generation>> changed;
+  /// Whether captured work builds or refits it.
+  bool builds(const Generation& structure) const {
+    return std::ranges::any_of(
+        uses, [&](const StructureNeed& use) { return use.structure.get() == &structure && use.launch == SIZE_MAX; });
+  }
   bool by_handles = false;  ///< some launch goes by handles
+  /// Work of the capture has failed and left a part of itself: "a condition". The capture cannot end well.
+  const char* failed = nullptr;
+  /// A scope of work that is captured as a whole or not at all: an exception that leaves it fails the capture.
+  class Whole {
+   public:
+    Whole(Capture& capture, const char* what) : capture_(capture), what_(what) {}
+    Whole(const Whole&) = delete;
+    ~Whole() {
+      if (!done_) capture_.failed = what_;
+    }
+    void done() { done_ = true; }
+
+   private:
+    Capture& capture_;
+    const char* what_;
+    bool done_ = false;
+  };
   /// The serial (see Storage::serial) at which the innermost condition begins; 0: there is none.
   std::uint64_t condition = 0;
   std::uint64_t serial = 0;  ///< at which the capture begins: memory and watchers made in it have higher ones
@@ -169,13 +150,8 @@ class Capture {
   const bool submitted_by_others_;
   backend::CaptureStream* collector_ = nullptr;
   std::unique_ptr<StreamState> stream_;
-  void restore(std::size_t changes);
-  void will_refer(const ElementWrite& elements);
-
-  std::vector<std::function<void()>> restores_;
+  std::set<Storage*> fixed_;  ///< see fix_elements(); `used` keeps them
   Capture* before_;
-  const int exceptions_ = std::uncaught_exceptions();
-  bool abandoned_ = false;
 };
 
 /// Sets an element that kernels find by a handle to zeros, when its object ends: at once, and in a capture also after

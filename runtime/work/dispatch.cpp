@@ -132,15 +132,12 @@ std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& 
 
 namespace {
 
-using Memory = std::span<const std::shared_ptr<Storage>>;
-
 // The access to memory that elements lead to: what a kernel changes there is not known, so it may read and write all.
 constexpr ir::Access kAnything = ir::Access::read | ir::Access::write | ir::Access::atomic;
 
 // The memory that a launch works on beyond its arguments.
 struct Beyond {
-  References held, held_read;                     ///< reached from elements of changed arguments, and of read ones
-  bool changes_held = false, reads_held = false;  ///< there are such arguments: a graph follows them when it runs
+  References held, held_read;  ///< reached from elements of changed arguments, and of read ones
   References by_handles;
   std::vector<View> changed;     ///< views of all of `held`, for its watchers
   std::vector<Access> accesses;  ///< of the arguments, then of the memory above
@@ -182,9 +179,9 @@ class KernelWork final : DeviceWork::Words {
   }
 
  private:
-  // The number of ranges beside those of arguments: the report buffer, what elements lead to (changed, or read), what
-  // handles lead to, and Dispatch::reads.
-  static constexpr std::size_t kOthers = 5, kFew = 69;
+  // The number of ranges beside those of arguments: the report buffer, what elements lead to (changed, or read), and
+  // what handles lead to.
+  static constexpr std::size_t kOthers = 4, kFew = 68;
 
   DeviceWork work(std::span<const Access> accesses) const {
     return {.name = call_.name.c_str(), .accesses = accesses, .words = this};
@@ -225,7 +222,7 @@ class KernelWork final : DeviceWork::Words {
 
   void pack_arguments() {
     const std::span<const HostArg> args = launch_.args;
-    if (call_.by_handles || !launch_.reads.empty()) beyond_.emplace();
+    if (call_.by_handles) beyond_.emplace();
     const bool moves = launch_.moves_elements;
     for (std::size_t k = 0; k < args.size(); ++k) {
       const ir::Param& p = call_.params[k];
@@ -244,11 +241,12 @@ class KernelWork final : DeviceWork::Words {
   }
 
   void find_beyond() {
-    auto& [held, held_read, changes_held, reads_held, by_handles, changed, accesses] = *beyond_;
+    auto& [held, held_read, by_handles, changed, accesses] = *beyond_;
+    bool changes_held = false;
     for (const Access& a : std::span(accesses_.data(), num_arrays_)) {
       if (!a.storage->may_hold_arrays || launch_.moves_elements) continue;
       a.storage->reach(a.changes ? held : held_read);
-      (a.changes ? changes_held : reads_held) = true;
+      changes_held |= a.changes;
     }
     if (!held.empty()) std::erase_if(held_read, [&](const auto& s) { return std::ranges::binary_search(held, s); });
     for (const References* list : {&held, &held_read})
@@ -261,25 +259,24 @@ class KernelWork final : DeviceWork::Words {
     changed.reserve(held.size());  // accesses point to its elements, which must not move
     for (const std::shared_ptr<Storage>& s : held) {
       changed.push_back(View::all_of(s));
-      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr, nullptr, true});
+      accesses.push_back({s.get(), true, s->bytes ? &changed.back() : nullptr});
     }
-    for (const Memory list : {Memory(held_read), Memory(by_handles), launch_.reads})
-      for (const std::shared_ptr<Storage>& s : list) accesses.push_back({s.get(), false});
+    for (const References* list : {&held_read, &by_handles})
+      for (const std::shared_ptr<Storage>& s : *list) accesses.push_back({s.get(), false});
     num_ranges_ = num_arrays_;  // in each round of submit_beyond()
-    // Elements and handles may refer to other memory when the graph runs.
-    const bool captured = launch_.on.capture;
-    add_ranges(held, kAnything, 4, captured && changes_held);
-    add_ranges(held_read, ir::Access::read, 3, captured && reads_held);
-    add_ranges(by_handles, ir::Access::read, 2, captured && call_.by_handles);
-    add_ranges(launch_.reads, ir::Access::read, 1, captured && !launch_.reads.empty());
+    if (launch_.on.capture) {   // elements and handles may refer to other memory when the graph runs
+      ranges_.data()[num_ranges_++] = {0, ~0ull, changes_held ? kAnything : ir::Access::read};
+      return;
+    }
+    add_ranges(held, kAnything, 3);
+    add_ranges(held_read, ir::Access::read, 2);
+    add_ranges(by_handles, ir::Access::read, 1);
   }
 
   // Adds the ranges of a list, or one range of all memory if they are too many.
   // \param room  ranges to leave free: for the report buffer, and one for each list that is to come
-  // \param all   the launch may reach any memory, not just that of the list
-  void add_ranges(Memory list, ir::Access access, std::size_t room, bool all) {
-    if (list.empty() && !all) return;
-    if (all || num_ranges_ + list.size() + room > max_ranges_) {
+  void add_ranges(const References& list, ir::Access access, std::size_t room) {
+    if (num_ranges_ + list.size() + room > max_ranges_) {
       ranges_.data()[num_ranges_++] = {0, ~0ull, access};
       return;
     }
@@ -307,11 +304,7 @@ class KernelWork final : DeviceWork::Words {
 
   backend::Ticket issue() {
     // A mesh whose indices the launch changes needs its rebuild by now.
-    if (call_.by_handles)
-      named([&] {
-        launch_.on.device->handles.refuse_unbuilt();
-        if (launch_.on.capture) launch_.on.capture->refuse_changed("a kernel goes by handles");
-      });
+    if (call_.by_handles) named([&] { launch_.on.device->handles.refuse_unbuilt(); });
     const bool by_rows = call_.tid_rank > 0;
     const std::int64_t all = by_rows ? launch_.threads[0] : launch_.count;
     const std::int64_t rest = launch_.count / all;

@@ -22,8 +22,6 @@ struct Dispatch {
   std::size_t first_thread = SIZE_MAX;
   /// Called between steps, each of which numbers its threads from 0.
   std::function<void()> between = {};
-  /// Memory that is read beside what the arguments are known to lead to.
-  std::span<const std::shared_ptr<Storage>> reads = {};
   std::span<const StructureUse> uses = {};  ///< structures by value among the arguments
   bool moves_elements = false;              ///< see KernelCore
   Loc launched = {};                        ///< place in the host's code

@@ -10,8 +10,12 @@
 
 namespace weft::detail {
 
-HeldMemory ElementWrite::brought(const HeldMemory& held) const {
-  HeldMemory all = from ? held : HeldMemory{list};
+HeldMemory ElementWrite::brought() const {
+  HeldMemory all{list};
+  if (from) {
+    const ReferenceList held = from->references();
+    all = held ? *held : HeldMemory();
+  }
   // Views of the source's own memory: in the source and in copies that will be put back they are views of themselves.
   if (all.itself && from != to && !to->is_copy && !from->is_copy) {
     all.itself = false;
@@ -20,11 +24,6 @@ HeldMemory ElementWrite::brought(const HeldMemory& held) const {
   if (std::erase(all.others, to) > 0) all.itself = true;
   make_unique(all.others);
   return all;
-}
-
-HeldMemory ElementWrite::brought() const {
-  const ReferenceList held = from ? from->references() : nullptr;
-  return brought(held ? *held : HeldMemory());
 }
 
 void ElementWrite::refuse_circle() const {
@@ -37,7 +36,6 @@ void ElementWrite::run(const std::function<void()>& write) const {
   if (from && from->may_hold_arrays && !to->may_hold_arrays) to->may_hold_arrays = true;
   // Elements from another device hold no arrays, else their copy is refused.
   if (!to->may_hold_arrays || (from && from->device != to->device)) return write();
-  if (Capture* const capture = Capture::current()) return capture->write_elements(*this, write);
   // These are destroyed after the lock is released.
   HeldMemory all;
   ReferenceList before;
@@ -45,9 +43,15 @@ void ElementWrite::run(const std::function<void()>& write) const {
   const auto lock = to->device->lock_elements();
   all = brought();
   to->refuse_circle(all.others, looked_at);
+  Capture* const capture = Capture::current();
+  if (capture) {
+    before = to->references();
+    HeldMemory after = before ? *before : HeldMemory();
+    capture->writes_elements(*this, after.add(all));
+  }
   to->add_references(all);
   write();
-  if (whole) before = to->set_references(all);
+  if (whole && !capture) before = to->set_references(all);
 }
 
 void refuse_freed(Storage& to, const References& brought) {

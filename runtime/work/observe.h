@@ -42,8 +42,6 @@ struct Change {
   const char* by;                  ///< in a message: "fill()", or the name of a kernel
   const char* argument = nullptr;  ///< the argument of that kernel through which the elements change
   bool replaces_all = false;       ///< each element gets a new value
-  bool by_elements = false;        ///< elements of the arguments lead there, and may lead elsewhere at another time
-  bool taken_back = false;         ///< the elements are as before again when anything else than this work reads them
 };
 
 class TapeCore;
@@ -121,8 +119,6 @@ class Watcher {
   virtual bool needs(const ArrayBase&) { return false; }
   /// Whether it must hear of each change, because a tape's recorded work has left elements there for later records.
   virtual bool follows(const ArrayBase&) { return false; }
-  /// Work that changes these elements is captured; before_write() comes with each launch of the graph.
-  virtual void before_captured_write(const ArrayBase&, const Change&) {}
   /// The structure that stands on the memory, which is invalid once the memory changes. Null for all other watchers.
   virtual const Generation* structure() const { return nullptr; }
   /// Whether that structure stands on these elements.

@@ -20,7 +20,6 @@ struct Access {
   const ArrayBase* elements = nullptr;
   /// The parameter through which a kernel changes them, for messages.
   const char* through = nullptr;
-  bool by_elements = false;  ///< elements of the arguments lead there
 };
 
 /// Device work: its name and its accesses. A function given to submit() issues it.
@@ -55,8 +54,7 @@ inline void order(StreamState& on, std::span<const Access> accesses, const Devic
 /// Tells the watchers of what the work changes. Errors: theirs.
 inline void tell(StreamState& on, const DeviceWork& work) {
   for (const Access& a : work.accesses)
-    if (a.elements)
-      before_write(*a.elements, on, {.by = work.name, .argument = a.through, .by_elements = a.by_elements});
+    if (a.elements) before_write(*a.elements, on, {.by = work.name, .argument = a.through});
 }
 /// Notes the accesses of captured work for the graph, whose launches are ordered and noted one by one.
 void note_captured(StreamState& on, std::span<const Access> accesses);

@@ -102,11 +102,10 @@ void BvhTree::take_boxes(const Array<vec3>& new_lowers, const Array<vec3>& new_u
   data.uppers = never_empty(device, uppers);
 }
 
-// Copies the rows first, because elements hold contiguous arrays only.
 void BvhTree::write_header() {
   BvhData rows = data;
-  rows.lowers = rows.lowers.contiguous();
-  rows.uppers = rows.uppers.contiguous();
+  rows.lowers = in_rows(rows.lowers, lower_rows_);
+  rows.uppers = in_rows(rows.uppers, upper_rows_);
   header.assign(std::span<const BvhData>(&rows, 1));
 }
 

@@ -43,6 +43,8 @@ struct BvhTree {
   void make_room(std::int64_t boxes, bool grouped);
   void write_header();
   void build_now();
+
+  Array<vec3> lower_rows_, upper_rows_;  ///< see in_rows()
 };
 
 /// The number of a hierarchy's data, see Generation.

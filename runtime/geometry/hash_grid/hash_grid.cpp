@@ -188,7 +188,7 @@ HashGridArrays arrays_for(const HashGridState& s, std::int64_t points, float cel
 /// What is captured builds a grid as it was built before, or for the first time.
 void refuse_captured(const HashGridState& s, std::int64_t points, float cell_width, bool grouped) {
   const Capture* const capture = Capture::current();
-  if (!capture || !s.built) return;
+  if (!capture || (s.generation->held() == Generation::kNone && !capture->builds(*s.generation))) return;
   const bool has_room = points <= s.points.size() && (!grouped || points <= s.groups.size());
   if (has_room && generation_number(arrays_for(s, points, cell_width, grouped)) == generation_number(s.arrays)) return;
   invalid(
@@ -199,16 +199,9 @@ void refuse_captured(const HashGridState& s, std::int64_t points, float cell_wid
 }
 
 /// The members become those of the build that follows, and the device holds nothing until that has ended.
-void take_size(const std::shared_ptr<HashGridState>& state, std::int64_t points, float cell_width, bool grouped) {
-  HashGridState& s = *state;
+void take_size(HashGridState& s, std::int64_t points, float cell_width, bool grouped) {
   Capture* const capture = Capture::current();
-  if (!capture)
-    s.generation->hold(Generation::kNone);
-  else if (!s.built)
-    capture->if_it_fails([state, before = s.arrays] {
-      state->arrays = before;
-      state->built = false;
-    });
+  if (!capture) s.generation->hold(Generation::kNone);
   s.arrays = arrays_for(s, points, cell_width, grouped);
   s.built = true;
   if (capture) capture->builds(use_of(s));
@@ -296,9 +289,9 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     const std::int64_t n = points.size();
     HashGridArrays& d = s.arrays;
     detail::Capture* const capture = detail::Capture::current();
-    std::optional<detail::Capture::Undo> undo;
+    std::optional<detail::Capture::Whole> whole;
     if (capture) {
-      undo.emplace(*capture);
+      whole.emplace(*capture, "a build of a hash grid");
     } else {
       // The list includes arrays that are replaced rather than written: recorded work that is not submitted yet would
       // be of another grid by then.
@@ -309,13 +302,13 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     Tape::unrecorded([&] {
       if (capture) detail::make_element(s);
       detail::reserve(s, n, !groups.is_null());
-      detail::take_size(state_, n, cell_width, !groups.is_null());
+      detail::take_size(s, n, cell_width, !groups.is_null());
       detail::sort_into_cells(s, points, groups);
       detail::write_element(s);
     });
     // A tape hears this launch, so that gradients pass through it.
     if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
-    capture ? undo->done() : s.generation->hold(detail::use_of(s).number);
+    capture ? whole->done() : s.generation->hold(detail::use_of(s).number);
   });
 }
 

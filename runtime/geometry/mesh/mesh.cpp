@@ -29,18 +29,8 @@ namespace detail {
 class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
  public:
   explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
-  void before_write(const ArrayBase& elements, StreamState&, const Change& change) override {
-    if (stands_on(elements) && !change.taken_back) mesh_.hold(Generation::kNone);
-  }
-  void before_captured_write(const ArrayBase& elements, const Change& change) override {
-    if (!stands_on(elements)) return;
-    if (change.by_elements)
-      throw Error(
-          ErrorKind::invalid_argument,
-          fmt::format("kernel \"{}\" may change the indices of a mesh, which elements of its arguments lead to, "
-                      "while {}: let elements of a separate array hold them",
-                      change.by, Capture::current()->doing()));
-    Capture::current()->changes_indices(use().structure);
+  void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
+    if (stands_on(elements)) mesh_.hold(Generation::kNone);
   }
   const Generation* structure() const override { return &mesh_; }
   bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
@@ -65,10 +55,11 @@ struct MeshState {
 
   Array<vec3> points, velocities;  ///< as given
   Array<int> indices;
-  Array<vec3> lowers, uppers;  ///< boxes of the triangles
-  Bvh handle;                  ///< the tree, for programs
-  BvhTree* tree = nullptr;     ///< kept by `handle`
-  Array<int> arrived;          ///< by node; for far fields
+  Array<vec3> lowers, uppers;             ///< boxes of the triangles
+  Array<vec3> point_rows, velocity_rows;  ///< see in_rows()
+  Bvh handle;                             ///< the tree, for programs
+  BvhTree* tree = nullptr;                ///< kept by `handle`
+  Array<int> arrived;                     ///< by node; for far fields
   std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
@@ -159,8 +150,6 @@ void check(const MeshState& s, const MeshOptions& options) {
 void check_unchanged(const MeshState& s) {
   if (s.watch->structure()->held() == Generation::kNone)
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
-  if (const Capture* const c = Capture::current(); c && c->is_changed(*s.watch->structure()))
-    invalid("the indices of a mesh are changed in a capture: call its rebuild() there, before it is used");
 }
 
 // Checks the arrays beside the tree's, before the mark that a failed change leaves.
@@ -175,12 +164,11 @@ void read_points(MeshState& s) {
   if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
 }
 
-// Copies the rows first, because elements hold contiguous arrays only.
 void write_element(MeshState& s) {
   if (s.element.is_null()) return;
   MeshArrays rows = s.arrays;
-  rows.points = rows.points.contiguous();
-  rows.velocities = rows.velocities.contiguous();
+  rows.points = in_rows(rows.points, s.point_rows);
+  rows.velocities = in_rows(rows.velocities, s.velocity_rows);
   s.element.assign(std::span<const MeshArrays>(&rows, 1));
 }
 
@@ -298,7 +286,6 @@ void Mesh::rebuild(Loc loc) {
                      detail::read_points(s);
                      s.tree->build(s.lowers, s.uppers, {});
                      detail::follow_tree(s);
-                     if (capture) capture->rebuilds(s.watch->use());
                    });
   });
 }

@@ -17,15 +17,27 @@ void change(const Use& use, const F& f) {
   const Within makes(&Context::makes_structure, true);
   const std::shared_ptr<Generation> structure = use().structure;
   if (Capture* const capture = Capture::current()) {
-    Capture::Undo undo(*capture);
+    Capture::Whole whole(*capture, "a build or a refit");
     capture->builds(use());
     f();
-    undo.done();
+    whole.done();
   } else {
     structure->hold(Generation::kNone);
     f();
     structure->hold(use().number);
   }
+}
+
+/// The elements of an array in a row, because structs in memory hold contiguous arrays only: the array itself, or
+/// `copy`, which gets them. The copy stays where it is as long as the size stays, so that captured work may write it.
+template <class T>
+Array<T> in_rows(const Array<T>& a, Array<T>& copy) {
+  if (a.is_contiguous()) return a;
+  if (!copy.is_null() && copy.size() == a.size())
+    copy.copy_from(a);
+  else
+    copy = a.contiguous();
+  return copy;
 }
 
 /// Throws the errors that work which writes `written` and reads `read` would throw, because a recording that is not
