@@ -1,11 +1,8 @@
 // Ray queries on meshes.
-#include <optional>
-
 #include "../../../frontend/kernels/func_derivatives.h"
 #include "../../../frontend/kernels/trace_ray.h"
 #include "../../../frontend/language/own_gradient.h"
 #include "../shapes/ray.h"
-#include "../structures/query_once.h"
 #include "mesh_walks.h"
 
 namespace weft {
@@ -185,6 +182,30 @@ MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& or
   return hit;
 }
 
+class RayHits : public QueryState<MeshRayHit> {
+ public:
+  RayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, Loc loc)
+      : QueryState(loc), mesh_(mesh), origin_(origin), direction_(direction), max_t_(max_t) {}
+
+  Bool next(MeshRayHit& hit, Loc loc) override {
+    const RayFound found = found_of(next_func()(mesh_.arrays, origin_, direction_, max_t_, after_t_, after_face_, loc));
+    // After the last hit there are no more, however often the caller asks.
+    after_t_ = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
+    after_face_ = select(found.hit, found.face, std::numeric_limits<int>::max());
+    If (found.hit) {
+      hit = with_face(found, mesh_, origin_, direction_);
+    }
+    return found.hit;
+  }
+
+ private:
+  const MeshInKernel mesh_;
+  const Vec3 origin_, direction_;
+  const Float max_t_;
+  Float after_t_ = -1;
+  Int after_face_ = -1;
+};
+
 }  // namespace
 
 Int count_hits(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t) {
@@ -224,57 +245,11 @@ Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> dir
   return detail::count_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 
-struct MeshRayHits::State {
-  const MeshInKernel mesh;
-  const Vec3 origin, direction;
-  const Float max_t;
-  const Loc loc;
-  detail::QueryOnce once{loc};
-  Float after_t = -1;
-  Int after_face = -1;
-  MeshRayHit hit = {};
-  std::optional<detail::Block> loop = {};
-};
-
-MeshRayHits::MeshRayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
-                         Loc loc)
-    : state_(new State{mesh, origin, direction, max_t, loc}) {}
-MeshRayHits::MeshRayHits(MeshRayHits&&) noexcept = default;
-MeshRayHits::~MeshRayHits() = default;
-
-Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
-  tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  State& s = *state_;
-  const detail::RayFound found = detail::found_of(
-      detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
-  // After the last hit there are no more, however often the caller asks.
-  s.after_t = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
-  s.after_face = select(found.hit, found.face, std::numeric_limits<int>::max());
-  If (found.hit) {
-    hit = detail::with_face(found, s.mesh, s.origin, s.direction);
-  }
-  return found.hit;
-}
-
-MeshRayHits::Iterator MeshRayHits::begin() {
-  state_->once.begin();
-  return {this};
-}
-
-MeshRayHit MeshRayHits::open() {
-  State& s = *state_;
-  s.loop.emplace(detail::Block::Kind::while_, s.loc);
-  s.loop->enter([&] { return detail::condition(next(s.hit, s.loc), s.loc); });
-  return s.hit;
-}
-void MeshRayHits::close() { state_->loop->leave(); }
-bool MeshRayHits::fresh() const { return !state_->loop; }
-
 MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t,
                                Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_all", "max_t", value(max_t), loc);
-  return MeshRayHits(mesh, value(origin), value(direction), value(max_t), loc);
+  return MeshRayHits(std::make_unique<detail::RayHits>(mesh, value(origin), value(direction), value(max_t), loc));
 }
 
 }  // namespace weft
