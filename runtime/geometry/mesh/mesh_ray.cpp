@@ -75,13 +75,9 @@ RayFound found_of(const RayResult& r) {
   return {hit, t, u, v, sign, face};
 }
 
-// Adjoints do not differentiate the walks: they recompute the hit on the one triangle, whose gradient it is.
-template <class... Rest>
-auto no_gradient() {
-  return [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Rest&...) {
-    return std::tuple<Vec3, Vec3, Float>();
-  };
-}
+// Adjoints do not differentiate the walks: they recompute the hit on the one triangle, whose gradient it is. Whether a
+// ray hits, and how often, has no gradient.
+constexpr auto no_gradient = [](const auto&...) { return std::tuple<Vec3, Vec3, Float>(); };
 
 // Asks the device, which accepts t <= max_t, so that the limit is the number before; invalid rays must not reach it.
 RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
@@ -113,55 +109,45 @@ RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3&
   return found;
 }
 
-const auto& device_func() {
-  static const auto f = grad(func("mesh_query_ray by the device",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return tuple_of(device_hit(mesh, origin, direction, max_t, false));
-                                  }),
-                             no_gradient<Float, Float, Float, Float>());
+/// The function of mesh_query_ray(), or with `any` of mesh_query_ray_anyhit().
+template <bool any, bool by_device>
+const auto& ray_func() {
+  static const auto f =
+      grad(func(std::string(any ? "mesh_query_ray_anyhit" : "mesh_query_ray") + (by_device ? " by the device" : ""),
+                [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                  const RayFound found = (by_device ? device_hit : first_hit)(mesh, origin, direction, max_t, any);
+                  if constexpr (any)
+                    return found.hit;
+                  else
+                    return tuple_of(found);
+                }),
+           no_gradient);
   return f;
 }
-const auto& device_any_func() {
-  static const auto f = grad(func("mesh_query_ray_anyhit by the device",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return device_hit(mesh, origin, direction, max_t, true).hit;
-                                  }),
-                             no_gradient());
-  return f;
-}
-// The way back walks: it runs among the structures of its own time, and copies of older ones are no structures.
-bool asks_device(RaySearch by) { return by == RaySearch::device && !lib::tracing_adjoint(); }
 
-const auto& first_func() {
-  static const auto f = grad(
-      func("mesh_query_ray", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
-                                Float max_t) { return tuple_of(first_hit(mesh, origin, direction, max_t, false)); }),
-      no_gradient<Float, Float, Float, Float>());
-  return f;
+template <bool any>
+auto find_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, RaySearch by,
+              Loc loc) {
+  // The way back walks: it runs among the structures of its own time, and copies of older ones are no structures.
+  if (by == RaySearch::device && !lib::tracing_adjoint())
+    return ray_func<any, true>()(mesh, origin, direction, max_t, loc);
+  return ray_func<any, false>()(mesh, origin, direction, max_t, loc);
 }
+
 const auto& next_func() {
   static const auto f =
       grad(func("mesh_query_ray_all",
                 [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t, Float after_t, Int after_face) {
                   return tuple_of(next_hit(mesh, origin, direction, max_t, after_t, after_face));
                 }),
-           [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Float&, const Int&, const Float&,
-              const Float&, const Float&, const Float&) { return std::tuple<Vec3, Vec3, Float, Float>(); });
-  return f;
-}
-// These functions give a Bool or an integer, which have no gradient; walks have none either.
-const auto& any_func() {
-  static const auto f = grad(
-      func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
-                                       Float max_t) { return first_hit(mesh, origin, direction, max_t, true).hit; }),
-      no_gradient());
+           [](const auto&...) { return std::tuple<Vec3, Vec3, Float, Float>(); });
   return f;
 }
 const auto& count_func() {
   static const auto f =
       grad(func("mesh_query_ray_count", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
                                            Float max_t) { return count_hits(mesh, origin, direction, max_t); }),
-           no_gradient());
+           no_gradient);
   return f;
 }
 
@@ -226,17 +212,15 @@ MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> di
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray", "max_t", value(max_t), loc);
   const Vec3 o = value(origin), d = value(direction);
-  if (detail::asks_device(by))
-    return detail::with_face(detail::found_of(detail::device_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
-  return detail::with_face(detail::found_of(detail::first_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
+  const auto found = detail::found_of(detail::find_hit<false>(mesh.arrays, o, d, value(max_t), by, loc));
+  return detail::with_face(found, mesh, o, d);
 }
 
 Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                            Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_anyhit", "max_t", value(max_t), loc);
-  if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
-  return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
+  return detail::find_hit<true>(mesh.arrays, value(origin), value(direction), value(max_t), by, loc);
 }
 
 Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
