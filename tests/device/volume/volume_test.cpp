@@ -1,4 +1,5 @@
 // Volumes in kernels: every voxel of a known grid, values between voxels, space, stores and numbers of voxels.
+#include <weft/runtime/geometry/hash_grid.h>
 #include <weft/runtime/volume/volume.h>
 #include <weft/runtime/volume/volume_query.h>
 
@@ -413,6 +414,26 @@ TEST_P(VolumeTest, is_found_by_its_handle_and_nothing_by_others) {
   launch(by_handle_kernel, 4, Array<std::uint64_t>(device(), ids),
          Array<vec3i>(device(), std::vector<vec3i>(4, vec3i{1, 2, 3})), out);
   EXPECT_EQ(out.to_vector(), (std::vector<float>{float(test::number_of({1, 2, 3})) + 1000, 1000, 0, 0}));
+}
+
+TEST_P(VolumeTest, debug_mode_reports_handles_of_other_things) {
+  const auto take = kernel("take",
+                           [](Arr<const std::uint64_t> ids, Arr<float> out) {
+                             out[tid()] = volume_lookup<float>(ids[tid()], Vec3i(1, 2, 3));
+                           },
+                           {.debug = true});
+  const auto report_of = [&](std::uint64_t id) {
+    const Array<float> out = zeros<float>(device(), 1);
+    launch(take, 1, Array<std::uint64_t>(device(), {id}), out);
+    return error_of([&] { out.to_vector(); });
+  };
+  Volume gone = some_volume(device(), VolumeType::float32);
+  const std::uint64_t id = gone.id();
+  gone = {};
+  expect_contains(report_of(id), std::to_string(id) + " names no volume, or one that is no more");
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(zeros<vec3>(device(), 3), 1);
+  expect_contains(report_of(grid.id()), "is that of a hash grid, but used for a volume");
 }
 
 TEST_P(VolumeTest, of_another_type_or_none_is_refused) {
