@@ -5,16 +5,11 @@
 
 #include "../../../frontend/language/checks.h"
 #include "../../../frontend/language/report.h"
-#include "../../core/state.h"
 #include "read_handle.h"
 
 namespace weft {
 
 namespace detail {
-
-void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> structure) {
-  element.storage()->device->handles.add(element.storage(), std::move(structure));
-}
 
 namespace {
 

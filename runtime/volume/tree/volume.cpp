@@ -11,7 +11,7 @@
 #include "../../../frontend/support/platform.h"
 #include "../../array_create.h"
 #include "../../core/view.h"
-#include "../../geometry/structures/handle.h"
+#include "../../geometry/structures/element.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../files/codec.h"
@@ -23,18 +23,9 @@ namespace weft {
 namespace detail {
 
 struct VolumeState {
-  VolumeState() = default;
-  // Kernels that still have the id of a freed volume find zeros.
-  ~VolumeState() {
-    const HeardBy nobody(nullptr);
-    if (!element.is_null()) clear_handle(element);
-  }
-  VolumeState(const VolumeState&) = delete;
-  VolumeState& operator=(const VolumeState&) = delete;
-
   grids::Grid grid;
   VolumeArrays arrays;
-  Array<VolumeArrays> element;  ///< the data at id(); made when that is first asked for
+  Element<VolumeArrays> element;
 };
 
 namespace {
@@ -365,14 +356,7 @@ const Volume& Volume::requires_grad(Loc loc) const {
 std::uint64_t Volume::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::VolumeState& s = state();
-    if (s.element.is_null()) {
-      const detail::HeardBy nobody(nullptr);
-      const detail::OutsideCapture at_once;
-      s.element = zeros<VolumeArrays>(device(), 1);
-      s.element.assign(std::span<const VolumeArrays>(&s.arrays, 1));
-      detail::become_handle(s.element);
-    }
-    return s.element.address();
+    return s.element.id(device(), [&] { return s.arrays; });
   });
 }
 
