@@ -8,7 +8,6 @@
 #include <limits>
 #include <random>
 
-#include "../../../runtime/volume/files/nvdb_file.h"
 #include "../../common/volume_grids.h"
 #include "../device_test.h"
 
@@ -21,8 +20,7 @@ namespace {
 DEVICE_TEST(VolumeTest);
 
 Volume some_volume(const Device& device, VolumeType type) {
-  const std::vector<std::vector<std::byte>> grids = {test::some_grid(type)};
-  return Volume::load(device, grids::file_of(grids, VolumeCodec::none));
+  return Volume::load(device, test::file_of({test::some_grid(type)}, VolumeCodec::none));
 }
 
 /// All voxels of the grid, voxels beside it, and some far away.
@@ -281,9 +279,7 @@ TEST_P(VolumeTest, a_transform_that_is_written_is_part_of_the_grid) {
   map[9] = 0.5, map[13] = 0.25, map[17] = 0.125;
   map[18] = -1, map[19] = -2, map[20] = -3;
   transform.assign(map);
-  const auto file = [&] {
-    return grids::file_of(std::vector<std::vector<std::byte>>{volume.bytes()}, VolumeCodec::none);
-  };
+  const auto file = [&] { return test::file_of({volume.bytes()}, VolumeCodec::none); };
   const Volume again = Volume::load(device(), file());
   EXPECT_EQ(again.info().matrix(1, 1), 4);
   EXPECT_EQ(again.info().matrix(0, 1), 0);
@@ -316,8 +312,7 @@ TEST_P(VolumeTest, a_store_sets_voxels_of_leaves_alone) {
   for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(got[k], values[k]) << k;
   EXPECT_EQ(got[4], vec3(test::kBackground, test::kBackground + 1, test::kBackground + 2));
   // What was stored is part of the grid, whose checksums are right, and nothing became active.
-  const Volume again =
-      Volume::load(device(), grids::file_of(std::vector<std::vector<std::byte>>{volume.bytes()}, VolumeCodec::zip));
+  const Volume again = Volume::load(device(), test::file_of({volume.bytes()}, VolumeCodec::zip));
   EXPECT_EQ(again.info().voxels, volume.info().voxels);
   launch(lookup_kernel<vec3>(), n, again, at, out);
   EXPECT_EQ(out.to_vector(), got);
