@@ -24,7 +24,6 @@ struct BvhOptions {
 };
 
 namespace detail {
-struct BvhState;
 struct BvhTree;
 void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 }  // namespace detail
@@ -75,7 +74,7 @@ class Bvh {
   /// Builds a new tree with other groups; null: without groups.
   void rebuild(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups, Loc loc = Loc::here());
 
-  bool is_null() const { return !state_; }
+  bool is_null() const { return !tree_; }
   Device device() const;
   /// The number of primitives.
   std::int64_t size() const;
@@ -96,10 +95,8 @@ class Bvh {
   /// Errors: Error(invalid_argument) if the last refit or rebuild failed.
   const BvhData& data() const;
   const BvhData& kernel_argument() const { return data(); }
-  /// An array of one element: the data as it lies in the memory of the device. A launch that is given this array (or an
-  /// array of structs that refer to it) is ordered with builds and refits.
-  const Array<BvhData>& header() const;
-  /// The address of that element, which stays the same as long as the hierarchy lives.
+  /// A value by which kernels find the hierarchy (bvh_at()), in arrays and structs too. It stays the same as long as
+  /// the hierarchy lives.
   std::uint64_t id(Loc loc = Loc::here()) const;
 
  private:
@@ -114,8 +111,8 @@ class Bvh {
     detail::called_from(loc, [&] { detail::check_boxes(lowers, uppers); });
     return Array<vec3>(device, values, loc);
   }
-  detail::BvhState& state() const;
-  std::shared_ptr<detail::BvhState> state_;
+  detail::BvhTree& tree() const;
+  std::shared_ptr<detail::BvhTree> tree_;
 };
 
 }  // namespace weft

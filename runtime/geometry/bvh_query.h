@@ -1,18 +1,11 @@
 // Queries on hierarchies of boxes, in kernels: the boxes that touch a box, a sphere or a capsule, or that a ray enters.
 #pragma once
-#include <memory>
-
-#include "../../frontend/kernels/names.h"
-#include "../../frontend/language/control.h"
 #include "../../frontend/language/struct_var.h"
 #include "bvh_group.h"
 #include "structures/handle.h"
+#include "structures/query_loop.h"
 
 namespace weft {
-
-namespace detail {
-class QueryWalk;
-}
 
 /// The results of a query, one by one, in an order that a rebuild may change. A kernel goes through them in one of two
 /// ways:
@@ -27,34 +20,7 @@ class QueryWalk;
 /// its own, so that any number of queries may be open at once, inside one another too. A query can be gone through
 /// once.
 /// Gradient: none of the results; values that the loop computes with them have one, as in any loop.
-class TreeQuery {
- public:
-  explicit TreeQuery(std::unique_ptr<detail::QueryWalk> walk);
-  TreeQuery(TreeQuery&&) noexcept;
-  ~TreeQuery();
-
-  /// Finds the next result: sets `found` to its number and returns true; at the end `found` stays as it is.
-  Bool next(Int& found, Loc loc = Loc::here());
-
-  struct End {};
-  struct Iterator {
-    TreeQuery* query;
-    Int operator*() const { return query->open(); }
-    void operator++() { query->close(); }
-    bool operator!=(End) const { return query->fresh(); }
-  };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one inside a loop of the kernel
-  /// around which the query was made.
-  Iterator begin();
-  End end() { return {}; }
-
- private:
-  Int open();
-  void close();
-  bool fresh() const;
-
-  std::unique_ptr<detail::QueryWalk> walk_;
-};
+using TreeQuery = detail::QueryLoop<Int>;
 
 /// The hierarchy of a query: an argument of the kernel, or a handle (Bvh::id(), see structures/handle.h).
 class BvhInKernel {

@@ -1,17 +1,10 @@
 // Queries on hash grids, in kernels: the points near a place.
 #pragma once
-#include <memory>
-
-#include "../../frontend/kernels/names.h"
-#include "../../frontend/language/control.h"
 #include "../../frontend/language/struct_var.h"
 #include "structures/handle.h"
+#include "structures/query_loop.h"
 
 namespace weft {
-
-namespace detail {
-class GridWalk;
-}
 
 /// The results of a query, point by point, cell by cell. A kernel goes through them in one of two ways:
 ///
@@ -26,36 +19,13 @@ class GridWalk;
 /// Both are loops of the kernel: Break(), Continue() and Return() work there as in others. Any number of queries may be
 /// open at once. A query can be gone through once.
 /// Gradient: none of the results; values that the loop computes with them have one, as in any loop.
-class HashGridQuery {
+class HashGridQuery : public detail::QueryLoop<Int> {
  public:
-  explicit HashGridQuery(std::unique_ptr<detail::GridWalk> walk);
-  HashGridQuery(HashGridQuery&&) noexcept;
-  ~HashGridQuery();
+  using QueryLoop::QueryLoop;
 
-  /// Finds the next point: sets `found` to its number and returns true; at the end `found` stays as it is.
-  Bool next(Int& found, Loc loc = Loc::here());
   /// The place of the last found point in the order of cells, see HashGridArrays. Places follow each other, so that
   /// memory is read in order.
   Int place(Loc loc = Loc::here()) const;
-
-  struct End {};
-  struct Iterator {
-    HashGridQuery* query;
-    Int operator*() const { return query->open(); }
-    void operator++() { query->close(); }
-    bool operator!=(End) const { return query->fresh(); }
-  };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one inside a loop of the kernel
-  /// around which the query was made.
-  Iterator begin();
-  End end() { return {}; }
-
- private:
-  Int open();
-  void close();
-  bool fresh() const;
-
-  std::unique_ptr<detail::GridWalk> walk_;
 };
 
 /// The grid of a query: an argument of the kernel, or a handle (HashGrid::id(), see structures/handle.h).

@@ -68,34 +68,7 @@ Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> dir
 ///
 /// A loop of the kernel, as those of TreeQuery.
 /// Cost: a walk through the tree for each hit, and a last one that finds no more.
-class MeshRayHits {
- public:
-  MeshRayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, Loc loc);
-  MeshRayHits(MeshRayHits&&) noexcept;
-  ~MeshRayHits();
-
-  /// Finds the next hit; false where there is none.
-  Bool next(MeshRayHit& hit, Loc loc = Loc::here());
-
-  struct End {};
-  struct Iterator {
-    MeshRayHits* hits;
-    MeshRayHit operator*() const { return hits->open(); }
-    void operator++() { hits->close(); }
-    bool operator!=(End) const { return hits->fresh(); }
-  };
-  /// Errors: Error(invalid_kernel) for a second loop over the same query, and for one inside a loop of the kernel
-  /// around which the query was made.
-  Iterator begin();
-  End end() { return {}; }
-
- private:
-  MeshRayHit open();
-  void close();
-  bool fresh() const;
-  struct State;
-  std::unique_ptr<State> state_;
-};
+using MeshRayHits = detail::QueryLoop<MeshRayHit>;
 MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction,
                                In<float> max_t = std::numeric_limits<float>::infinity(), Loc loc = Loc::here());
 

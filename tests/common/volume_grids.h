@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "../../runtime/volume/files/nvdb_file.h"
 #include "../../runtime/volume/grid/build.h"
 
 namespace weft::test {
@@ -76,6 +77,23 @@ inline std::vector<std::byte> some_grid(VolumeType type, const std::vector<vec3i
   else
     grids::put(std::span(grid), grids::kChecksum, ~std::uint64_t(0));
   return grid;
+}
+
+/// A file of one segment that holds these grids, in the form in which they are read alone.
+inline std::vector<std::byte> file_of(std::vector<std::vector<std::byte>> grids, VolumeCodec codec) {
+  constexpr std::ptrdiff_t kHeader = 16, kFacts = 176;
+  std::vector<std::byte> file, payload;
+  for (std::vector<std::byte>& grid : grids) {
+    const grids::Grid facts = grids::check_grid(grid);
+    grids::make_readable(grid, facts);
+    const std::vector<std::byte> alone = grids::file_of(grid, facts, codec);
+    const auto packed = alone.begin() + kHeader + kFacts + std::ptrdiff_t(facts.info.name.size()) + 1;
+    file.insert(file.end(), alone.begin() + (file.empty() ? 0 : kHeader), packed);
+    payload.insert(payload.end(), packed, alone.end());
+  }
+  grids::put(std::span(file), 12, std::uint16_t(grids.size()));
+  file.insert(file.end(), payload.begin(), payload.end());
+  return file;
 }
 
 }  // namespace weft::test

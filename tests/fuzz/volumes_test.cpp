@@ -23,7 +23,7 @@ std::vector<std::vector<std::byte>> seeds() {
   for (const VolumeType type : {VolumeType::float32, VolumeType::vec3d, VolumeType::on_index})
     for (const VolumeCodec codec : {VolumeCodec::none, VolumeCodec::zip, VolumeCodec::blosc}) {
       if (!grids::has_codec(codec)) continue;
-      files.push_back(grids::file_of(std::vector<std::vector<std::byte>>{test::some_grid(type, voxels)}, codec));
+      files.push_back(test::file_of({test::some_grid(type, voxels)}, codec));
     }
   files.push_back(test::some_grid(VolumeType::float32, voxels, false));  // a grid as it is in memory
   return files;

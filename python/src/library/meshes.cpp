@@ -1,9 +1,6 @@
 // The library's questions about meshes, hierarchies of boxes and grids, which kernels of Python's name by their ids.
 #include <nanobind/stl/string.h>
 
-#include <memory>
-#include <variant>
-
 #include "../../../runtime/geometry/bvh_query.h"
 #include "../../../runtime/geometry/hash_grid_query.h"
 #include "../../../runtime/geometry/mesh_query.h"
@@ -34,8 +31,7 @@ void add_point_query(const char* name) {
 /// A query that a kernel goes through: the library's, which remembers where it is.
 class Query {
  public:
-  template <class Q>
-  explicit Query(Q query) : trace_(tracing::Trace::current(here()).serial()), query_(std::move(query)) {}
+  explicit Query(TreeQuery query) : trace_(tracing::Trace::current(here()).serial()), query_(std::move(query)) {}
 
   /// Finds the next result. Returns whether there is one, and its number, else `found`.
   nb::tuple next(Id found) {
@@ -43,13 +39,13 @@ class Query {
     expect_type(found, ir::Type::i32, "the number of a query's result");
     tracing::Trace::owner_of(trace_, here());
     Var<int> place(found, detail::FromId{});
-    const Var<bool> more = std::visit([&](auto& q) { return q.next(place, here()); }, query_);
+    const Var<bool> more = query_.next(place, here());
     return nb::make_tuple(more.read({}), place.read({}));
   }
 
  private:
   std::uint32_t trace_;
-  std::variant<TreeQuery, HashGridQuery> query_;
+  TreeQuery query_;
 };
 
 template <class T>

@@ -11,27 +11,11 @@
 #include "../../detail/given_structures.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
-#include "../structures/handle.h"
 #include "bvh_tree.h"
 
 namespace weft {
 
 namespace detail {
-
-struct BvhState {
-  BvhState(const Device& device, const BvhOptions& options) : tree(device, options) {}
-  // Kernels that still hold the id of a freed hierarchy find zeros.
-  ~BvhState() {
-    if (!has_id) return;
-    const HeardBy nobody(nullptr);
-    clear_handle(tree.header);
-  }
-  BvhState(const BvhState&) = delete;
-  BvhState& operator=(const BvhState&) = delete;
-
-  BvhTree tree;
-  bool has_id = false;
-};
 
 namespace {
 
@@ -70,26 +54,26 @@ Bvh::Bvh(const Device& device, const Array<vec3>& lowers, const Array<vec3>& upp
   detail::called_from(loc, [&] {
     detail::check(options);
     const detail::Quiet quiet;
-    auto made = std::make_shared<detail::BvhState>(device, options);
-    made->tree.build(lowers, uppers, options.groups);
-    state_ = std::move(made);
+    auto made = std::make_shared<detail::BvhTree>(device, options);
+    made->build(lowers, uppers, options.groups);
+    tree_ = std::move(made);
   });
 }
 
-detail::BvhState& Bvh::state() const {
-  if (!state_) invalid("a null hierarchy of boxes is used");
-  return *state_;
+detail::BvhTree& Bvh::tree() const {
+  if (!tree_) invalid("a null hierarchy of boxes is used");
+  return *tree_;
 }
 
 detail::BvhTree& Bvh::hand_over() {
-  state().tree.of_mesh = true;
-  state().tree.data.nodes.storage()->structure.reset();
-  return state().tree;
+  tree().of_mesh = true;
+  tree().data.nodes.storage()->structure.reset();
+  return tree();
 }
 
 detail::BvhTree& Bvh::own_tree() {
-  if (state().tree.of_mesh) invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
-  return state().tree;
+  if (tree().of_mesh) invalid("the hierarchy of a mesh is refitted or rebuilt: call that of the mesh");
+  return tree();
 }
 
 void Bvh::refit(const Array<vec3>& lowers, const Array<vec3>& uppers, Loc loc) {
@@ -115,9 +99,9 @@ void Bvh::rebuild(Loc loc) {
   });
 }
 
-Device Bvh::device() const { return state().tree.device; }
-std::int64_t Bvh::size() const { return state().tree.data.count; }
-const BvhOptions& Bvh::options() const { return state().tree.options; }
+Device Bvh::device() const { return tree().device; }
+std::int64_t Bvh::size() const { return tree().data.count; }
+const BvhOptions& Bvh::options() const { return tree().options; }
 int Bvh::depth(Loc loc) const {
   return detail::called_from(loc, [&] { return std::max(1, int(arrays().info.at(detail::kBvhDepth))); });
 }
@@ -125,23 +109,16 @@ std::int64_t Bvh::ignored(Loc loc) const {
   return detail::called_from(loc, [&] { return arrays().info.at(detail::kBvhIgnored); });
 }
 const BvhData& Bvh::arrays() const {
-  state().tree.check_whole();
-  return state().tree.data;
+  tree().check_whole();
+  return tree().data;
 }
 const BvhData& Bvh::data() const { return arrays(); }
-const Array<BvhData>& Bvh::header() const {
-  state().tree.check_whole();
-  return state().tree.header;
-}
 std::uint64_t Bvh::id(Loc loc) const {
   return detail::called_from(loc, [&] {
-    detail::BvhState& s = state();
-    s.tree.check_whole();
-    if (!s.has_id) {
-      detail::become_handle(s.tree.header, s.tree.generation);
-      s.has_id = true;
-    }
-    return s.tree.header.address();
+    detail::BvhTree& t = tree();
+    t.check_whole();
+    return t.element.id(
+        t.device, [&] { return t.contiguous_data(); }, t.generation);
   });
 }
 

@@ -41,6 +41,10 @@ struct Half {
 /// \return  (4 * nodes) child `side` of a node has vectors 4 * node + 2 * side and the next one
 Array<vec4> halves_of(const Array<BvhNode>& nodes);
 /// \param child  2 * node + side
+template <class T>
+Int link_of(const Arr<T>& halves, const Int& child) {
+  return bitcast<int>(Float(halves[child * 2].w));
+}
 Half load_half(const Arr<vec4>& halves, const Int& child);
 void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
 

@@ -11,8 +11,6 @@ namespace detail {
 
 namespace {
 
-Int link_of(const Arr<const vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
-
 // A group of some primitive below a link. A node has the number of a cut, whichever builder made it, so the place after
 // that cut is below the node's second child. (If the tree is a single primitive, one link is -1, which means place 0.)
 Int group_below(const Arr<int>& groups, const Int& link) { return groups[select(link < 0, ~link, link + 1)]; }

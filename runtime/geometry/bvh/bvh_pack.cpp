@@ -21,8 +21,6 @@ Subtree below(const Arr<const vec2i>& spans, const Int& link) {
   return s;
 }
 
-Int link_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
-
 // Calls f with each small subtree that hangs from a larger one or from the root.
 template <class F>
 void each_small_subtree(const Var<BvhData>& bvh, const Arr<vec4>& halves, const Arr<const vec2i>& spans,

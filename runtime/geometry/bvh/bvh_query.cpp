@@ -10,7 +10,14 @@ namespace weft {
 
 namespace detail {
 
-Bool QueryWalk::next(Int& to) {
+QueryWalk::QueryWalk(const Var<BvhData>& tree, Loc loc, const BvhRoot& root, Wants wants, Takes takes)
+    : QueryState(loc),
+      tree_(tree),
+      wants_(std::move(wants)),
+      takes_(std::move(takes)),
+      walk_(tree.nodes, tree.parents, root) {}
+
+Bool QueryWalk::next(Int& found, Loc) {
   const auto choose = [&](const Children& c) {
     return Choice{{finds(c.lower[0], c.upper[0]), finds(c.lower[1], c.upper[1])}, false};
   };
@@ -24,14 +31,15 @@ Bool QueryWalk::next(Int& to) {
       const Int place = leaves_.place(at_);
       at_ += 1;
       const Int primitive = tree_.primitives[place];
-      done = takes(place, primitive, leaves_.count > 1);
-      to = select(done, primitive, to);
+      const Bool several = leaves_.count > 1;
+      done = takes_ ? takes_(place, primitive, several) : takes_box(primitive, several);
+      found = select(done, primitive, found);
     }
   }
   return done;
 }
 
-Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) const {
+Bool QueryWalk::takes_box(const Int& primitive, const Bool& several) const {
   Bool taken = true;
   If (several) {
     const TracedBox box = box_of(tree_.lowers, tree_.uppers, primitive);
@@ -40,107 +48,19 @@ Bool QueryWalk::takes(const Int&, const Int& primitive, const Bool& several) con
   return taken;
 }
 
-// Empty boxes are excluded, because they go from +infinity to -infinity and a query without bounds would touch them.
-Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const { return wants(lower, upper) & (lower.x <= upper.x); }
-
-namespace {
-
-class AabbWalk : public QueryWalk {
- public:
-  AabbWalk(const Var<BvhData>& tree, const Vec3& lower, const Vec3& upper, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), lower_(asked_lower(lower, upper)), upper_(upper) {}
-
- private:
-  Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
-  const Vec3 lower_, upper_;
-};
-
-class RayWalk : public QueryWalk {
- public:
-  RayWalk(const Var<BvhData>& tree, const RayData<Float>& ray, const Float& max_dist, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), ray_(ray), max_dist_(max_dist), limited_(max_dist < lib::kNoLimit) {}
-
- private:
-  Bool wants(const Vec3& lower, const Vec3& upper) const override {
-    return intersect_ray_box(ray_, lower, upper, max_dist_).hit;
-  }
-  // The walk meets boxes a little early, so that rounding loses none; whether this one begins before the limit is a
-  // question for this box alone.
-  Bool takes(const Int&, const Int& primitive, const Bool& several) const override {
-    Bool taken = true;
-    If (several | limited_) {
-      const TracedBox box = box_of(tree_.lowers, tree_.uppers, primitive);
-      taken = finds(box.lower, box.upper) & lib::enters_before<Float>(ray_, box.lower, box.upper, max_dist_);
-    }
-    return taken;
-  }
-  const RayData<Float> ray_;
-  const Float max_dist_;
-  const Bool limited_;
-};
-
-class SphereWalk : public QueryWalk {
- public:
-  SphereWalk(const Var<BvhData>& tree, const Vec3& center, const Float& radius, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), center_(center), radius_(radius) {}
-
- private:
-  Bool wants(const Vec3& lower, const Vec3& upper) const override {
-    return intersect_sphere_box(center_, radius_, lower, upper);
-  }
-  const Vec3 center_;
-  const Float radius_;
-};
-
-class CapsuleWalk : public QueryWalk {
- public:
-  CapsuleWalk(const Var<BvhData>& tree, const Vec3& a, const Vec3& b, const Float& radius, const BvhRoot& root, Loc loc)
-      : QueryWalk(tree, loc, root), a_(a), b_(b), radius_(radius) {}
-
- private:
-  Bool wants(const Vec3& lower, const Vec3& upper) const override {
-    return intersect_capsule_box(a_, b_, radius_, lower, upper);
-  }
-  const Vec3 a_, b_;
-  const Float radius_;
-};
-
-}  // namespace
+Bool QueryWalk::finds(const Vec3& lower, const Vec3& upper) const {
+  return wants_(lower, upper) & is_filled(lower, upper);
+}
 
 }  // namespace detail
 
 using detail::value;
 
-TreeQuery::TreeQuery(std::unique_ptr<detail::QueryWalk> walk) : walk_(std::move(walk)) {}
-TreeQuery::TreeQuery(TreeQuery&&) noexcept = default;
-TreeQuery::~TreeQuery() = default;
-
-Bool TreeQuery::next(Int& found, Loc loc) {
-  tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return walk_->next(found);
-}
-
-TreeQuery::Iterator TreeQuery::begin() {
-  walk_->once.begin();
-  return {this};
-}
-
-Int TreeQuery::open() {
-  walk_->loop.emplace(detail::Block::Kind::while_, walk_->loc);
-  walk_->loop->enter([&] {
-    tracing::CallPlace place(walk_->loc, tracing::Rounding::as_written);
-    return detail::condition(walk_->next(walk_->found), walk_->loc);
-  });
-  return walk_->found;
-}
-
-void TreeQuery::close() { walk_->loop->leave(); }
-
-bool TreeQuery::fresh() const { return !walk_->loop; }
-
 TreeQuery bvh_query_aabb(const BvhInKernel& bvh, In<vec3> lower, In<vec3> upper, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return TreeQuery(std::make_unique<detail::AabbWalk>(bvh.data, value(lower), value(upper), root, loc));
+  const auto wants = [from = detail::asked_lower(value(lower), value(upper)), to = value(upper)](
+                         const Vec3& lower, const Vec3& upper) { return detail::boxes_touch(lower, upper, from, to); };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(bvh.data, loc, root, wants));
 }
 
 TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direction, In<float> max_dist,
@@ -149,14 +69,31 @@ TreeQuery bvh_query_ray(const BvhInKernel& bvh, In<vec3> origin, In<vec3> direct
   const Float limit = value(max_dist);
   detail::check_limit("bvh_query_ray", "max_dist", limit, loc);
   const RayData<Float> ray = detail::ray_through(bvh.data.nodes, value(origin), value(direction));
-  return TreeQuery(std::make_unique<detail::RayWalk>(bvh.data, ray, limit, root, loc));
+  const auto wants = [=](const Vec3& lower, const Vec3& upper) {
+    return intersect_ray_box(ray, lower, upper, limit).hit;
+  };
+  // The walk meets boxes a little early, so that rounding loses none; whether this one begins before the limit is a
+  // question for this box alone.
+  const auto takes = [=, limited = limit < lib::kNoLimit](const Int&, const Int& primitive, const Bool& several) {
+    Bool taken = true;
+    If (several | limited) {
+      const detail::TracedBox box = detail::box_of(bvh.data.lowers, bvh.data.uppers, primitive);
+      taken = wants(box.lower, box.upper) & detail::is_filled(box.lower, box.upper) &
+              lib::enters_before<Float>(ray, box.lower, box.upper, limit);
+    }
+    return taken;
+  };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(bvh.data, loc, root, wants, takes));
 }
 
 TreeQuery bvh_query_sphere(const BvhInKernel& bvh, In<vec3> center, In<float> radius, const BvhRoot& root, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("bvh_query_sphere", "radius", r, loc);
-  return TreeQuery(std::make_unique<detail::SphereWalk>(bvh.data, value(center), r, root, loc));
+  const auto wants = [c = value(center), r](const Vec3& lower, const Vec3& upper) {
+    return intersect_sphere_box(c, r, lower, upper);
+  };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(bvh.data, loc, root, wants));
 }
 
 TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<float> radius, const BvhRoot& root,
@@ -164,7 +101,10 @@ TreeQuery bvh_query_capsule(const BvhInKernel& bvh, In<vec3> a, In<vec3> b, In<f
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("bvh_query_capsule", "radius", r, loc);
-  return TreeQuery(std::make_unique<detail::CapsuleWalk>(bvh.data, value(a), value(b), r, root, loc));
+  const auto wants = [from = value(a), to = value(b), r](const Vec3& lower, const Vec3& upper) {
+    return intersect_capsule_box(from, to, r, lower, upper);
+  };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(bvh.data, loc, root, wants));
 }
 
 }  // namespace weft

@@ -1,24 +1,11 @@
 // Finishes a tree of any builder: makes its root node 0, and computes its boxes anew.
 #include "../../../frontend/language/any_floats.h"
+#include "../../core/view.h"
 #include "bvh_build.h"
 
 namespace weft::detail {
 
 namespace {
-
-// The nodes of a tree, viewed as vectors.
-class Halves : public Array<vec4> {
- public:
-  explicit Halves(const Array<BvhNode>& nodes) {
-    storage_ = nodes.storage();
-    address_ = nodes.address();
-    shape_[0] = 4 * nodes.size();
-    stride_[0] = sizeof(vec4);
-  }
-};
-
-Int link_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2].w)); }
-Int count_of(const Arr<vec4>& halves, const Int& child) { return bitcast<int>(Float(halves[child * 2 + 1].w)); }
 
 // Exchanges the numbers of node 0 and the root, r: their contents, the link to node 0 (nothing links to the root), and
 // what their children and the tree say of their parents.
@@ -71,7 +58,7 @@ auto refit_kernel() {
         Int child = node * 2 + side;
         Int link = link_of(halves, child);
         If (link < 0) {
-          Int count = count_of(halves, child);
+          Int count = bitcast<int>(Float(halves[child * 2 + 1].w));
           TracedBox box = empty_box();
           for (auto k : range(count)) box = join(box, box_of(bvh.lowers, bvh.uppers, bvh.primitives[~link + k]));
           store_half(halves, child, {box, link, count});
@@ -100,7 +87,7 @@ auto refit_kernel() {
 
 }  // namespace
 
-Array<vec4> halves_of(const Array<BvhNode>& nodes) { return Halves(nodes); }
+Array<vec4> halves_of(const Array<BvhNode>& nodes) { return Row<vec4>(nodes); }
 
 Half load_half(const Arr<vec4>& halves, const Int& child) {
   Vec4 lower = halves[child * 2], upper = halves[child * 2 + 1];

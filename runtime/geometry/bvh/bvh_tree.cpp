@@ -71,7 +71,6 @@ std::uint64_t generation_number(const BvhData& d) {
 BvhTree::BvhTree(const Device& device, const BvhOptions& options) : device(device), options(options) {
   data.leaf_size = options.leaf_size;
   data.tag = kBvhTag;
-  header = zeros<BvhData>(device, 1);
 }
 
 StructureUse BvhTree::use() const { return {generation, generation_number(data), data.count}; }
@@ -102,11 +101,22 @@ void BvhTree::take_boxes(const Array<vec3>& new_lowers, const Array<vec3>& new_u
   data.uppers = never_empty(device, uppers);
 }
 
-void BvhTree::write_header() {
-  BvhData rows = data;
-  rows.lowers = in_rows(rows.lowers, lower_rows_);
-  rows.uppers = in_rows(rows.uppers, upper_rows_);
-  header.assign(std::span<const BvhData>(&rows, 1));
+BvhData BvhTree::contiguous_data() {
+  BvhData d = data;
+  d.lowers = in_rows(d.lowers, lower_rows_);
+  d.uppers = in_rows(d.uppers, upper_rows_);
+  return d;
+}
+
+void BvhTree::write_element() {
+  const auto now = [this] { return contiguous_data(); };
+  // Captured work changes the data in their arrays, but boxes in strided views have to be copied again, even if id() is
+  // called only later.
+  if (Capture::current()) {
+    if (lowers.is_contiguous() && uppers.is_contiguous()) return;
+    element.make(device, now);
+  }
+  element.write(now);
 }
 
 void BvhTree::make_room(std::int64_t boxes, bool grouped) {
@@ -136,7 +146,7 @@ void BvhTree::build_now() {
   if (!grouped) d.group_roots.fill(kBvhNothing);
   d.count = int(n);
   d.info.zero();
-  write_header();
+  write_element();
   if (n == 0) return make_empty(d);
   const bool merges = options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
   BvhBuild b{d, arrived, grouped, {}, {}, d.primitives, {}};
@@ -176,24 +186,17 @@ void BvhTree::refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers
   check_whole();
   refuse_captured(new_lowers, new_uppers, !options.groups.is_null() && data.count > 0);
   refuse_refit(new_lowers, new_uppers);
-  const bool writes_header = refit_writes_header(new_lowers, new_uppers);
   change([&] { return use(); },
          [&] {
            if (!Capture::current()) take_boxes(new_lowers, new_uppers);
-           if (writes_header) write_header();
+           write_element();
            if (data.count > 0) refit_boxes(data, arrived);
          });
 }
 
-bool BvhTree::refit_writes_header(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) const {
-  const bool same = data.count > 0 && is_same(new_lowers, data.lowers) && is_same(new_uppers, data.uppers);
-  return !same || !new_lowers.is_contiguous() || !new_uppers.is_contiguous();
-}
-
 void BvhTree::refuse_refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers) const {
   if (Capture::current()) return;
-  const bool writes_header = refit_writes_header(new_lowers, new_uppers);
-  const ArrayBase* const written[] = {&data.nodes, &arrived, writes_header ? &header : nullptr};
+  const ArrayBase* const written[] = {&data.nodes, &arrived, &element.array()};
   const ArrayBase* const read[] = {&data.primitives, &data.parents, &new_lowers, &new_uppers};
   refuse_change(*device.state(), written, read);
 }
@@ -205,7 +208,7 @@ void BvhTree::refuse_build(const Array<vec3>& new_lowers, const Array<vec3>& new
   if (Capture::current()) return;
   const BvhData& d = data;
   const ArrayBase* const written[] = {&d.nodes,       &d.primitives, &d.parents, &d.groups,
-                                      &d.group_roots, &d.info,       &arrived,   &header};
+                                      &d.group_roots, &d.info,       &arrived,   &element.array()};
   const ArrayBase* const read[] = {&new_lowers, &new_uppers, &groups};
   refuse_change(*device.state(), written, read);
 }

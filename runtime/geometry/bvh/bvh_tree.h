@@ -4,6 +4,7 @@
 
 #include "../../core/generation.h"
 #include "../bvh.h"
+#include "../structures/element.h"
 
 namespace weft::detail {
 
@@ -16,10 +17,10 @@ struct BvhTree {
   BvhOptions options;          ///< stay as they were, except for the groups
   Array<vec3> lowers, uppers;  ///< as given; those of `data` are contiguous
   BvhData data;
-  Array<int> arrived;     ///< by node; zero between passes
-  Array<BvhData> header;  ///< `data` in the memory of the device
-  bool of_mesh = false;   ///< launches that are given the mesh ask for that
+  Array<int> arrived;    ///< by node; zero between passes
+  bool of_mesh = false;  ///< launches that are given the mesh ask for that
   const std::shared_ptr<Generation> generation = std::make_shared<Generation>("a hierarchy", "boxes");
+  Element<BvhData> element;
 
   /// Builds a new tree of any number of boxes. In a capture: of as many boxes as it has, from the arrays that it has.
   /// \param groups  null: none
@@ -34,14 +35,14 @@ struct BvhTree {
   void refuse_build(const Array<vec3>& lowers, const Array<vec3>& uppers, const Array<int>& groups) const;
   void refuse_refit(const Array<vec3>& lowers, const Array<vec3>& uppers) const;
   StructureUse use() const;
+  /// The data for elements, which hold contiguous arrays only: boxes in strided views are copied.
+  BvhData contiguous_data();
 
  private:
-  /// True for other boxes, and for rows of which the tree has contiguous copies: those are copied again.
-  bool refit_writes_header(const Array<vec3>& lowers, const Array<vec3>& uppers) const;
   void refuse_captured(const Array<vec3>& lowers, const Array<vec3>& uppers, bool grouped) const;
   void take_boxes(const Array<vec3>& lowers, const Array<vec3>& uppers);
   void make_room(std::int64_t boxes, bool grouped);
-  void write_header();
+  void write_element();
   void build_now();
 
   Array<vec3> lower_rows_, upper_rows_;  ///< see in_rows()

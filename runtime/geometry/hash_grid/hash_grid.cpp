@@ -27,7 +27,7 @@
 #include "../../work/observe.h"
 #include "../shapes/finite.h"
 #include "../structures/change.h"
-#include "../structures/handle.h"
+#include "../structures/element.h"
 #include "hash_grid_cell.h"
 
 namespace weft {
@@ -36,16 +36,11 @@ namespace detail {
 
 struct HashGridState {
   HashGridState(const Device& device, const HashGridOptions& options) : device(device), options(options) {}
-  // Kernels that still have the id of a freed grid find zeros.
-  ~HashGridState() {
-    const HeardBy nobody(nullptr);
-    if (has_id) clear_handle(element);
-  }
-  HashGridState(const HashGridState&) = delete;
-  HashGridState& operator=(const HashGridState&) = delete;
 
   bool sorts(bool grouped) const { return options.deterministic || grouped; }
   int cells() const { return arrays.dims.x * arrays.dims.y * arrays.dims.z; }
+  /// The data at id(), which leads to nothing before the first build.
+  HashGridArrays found() const { return built ? arrays : HashGridArrays(); }
 
   const Device device;
   const HashGridOptions options;
@@ -60,8 +55,7 @@ struct HashGridState {
   Array<std::uint8_t> scratch;
   bool built = false;
   const std::shared_ptr<Generation> generation = std::make_shared<Generation>("a hash grid", "points");
-  Array<HashGridArrays> element;  ///< the data at id(); null until that or a capture needs it
-  bool has_id = false;
+  Element<HashGridArrays> element;
 };
 
 namespace {
@@ -140,19 +134,6 @@ void reserve(HashGridState& s, std::int64_t n, bool grouped) {
   const std::uint64_t bytes = std::max(weft::scan_scratch_bytes<int>(s.arrays.begins.size()),
                                        s.sorts(grouped) ? weft::radix_sort_scratch_bytes<unsigned, int>(n) : 0);
   make_room(s.scratch, s.device, std::int64_t(bytes));
-}
-
-void write_element(HashGridState& s) {
-  if (s.built && !s.element.is_null()) s.element.assign(std::span<const HashGridArrays>(&s.arrays, 1));
-}
-
-/// Called before the first captured build: from then on graphs write the element, and until they run it has the old
-/// data.
-void make_element(HashGridState& s) {
-  if (!s.element.is_null()) return;
-  const OutsideCapture at_once;
-  s.element = zeros<HashGridArrays>(s.device, 1);
-  write_element(s);
 }
 
 std::uint64_t generation_number(const HashGridArrays& d) {
@@ -295,16 +276,17 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
     } else {
       // The list includes arrays that are replaced rather than written: recorded work that is not submitted yet would
       // be of another grid by then.
-      const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element};
+      const ArrayBase* const written[] = {&d.begins, &s.points, &s.positions, &s.groups, &s.element.array()};
       const ArrayBase* const read[] = {&points, &groups};
       detail::refuse_change(*s.device.state(), written, read);
     }
     Tape::unrecorded([&] {
-      if (capture) detail::make_element(s);
+      // From now on graphs write the element, and until they run it has the old data.
+      if (capture) s.element.make(s.device, [&] { return s.found(); });
       detail::reserve(s, n, !groups.is_null());
       detail::take_size(s, n, cell_width, !groups.is_null());
       detail::sort_into_cells(s, points, groups);
-      detail::write_element(s);
+      s.element.write([&] { return s.found(); });
     });
     // A tape hears this launch, so that gradients pass through it.
     if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
@@ -333,14 +315,7 @@ std::int64_t HashGrid::ignored(Loc loc) const {
 std::uint64_t HashGrid::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::HashGridState& s = state();
-    if (!s.has_id) {
-      const detail::HeardBy nobody(nullptr);
-      const detail::OutsideCapture at_once;
-      detail::make_element(s);
-      detail::become_handle(s.element);
-      s.has_id = true;
-    }
-    return s.element.address();
+    return s.element.id(s.device, [&] { return s.found(); });
   });
 }
 const HashGridArrays& HashGrid::kernel_argument() const {

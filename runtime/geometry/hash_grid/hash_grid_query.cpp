@@ -9,7 +9,6 @@
 #include "../../../frontend/library/vector.h"
 #include "../bvh/traverse.h"
 #include "../shapes/finite.h"
-#include "../structures/query_once.h"
 #include "hash_grid_cell.h"
 
 namespace weft {
@@ -24,10 +23,10 @@ namespace detail {
 ///
 /// Worked example, 4 cells along x and a box of cells 3, 4 and 5 of the plane, which are 3, 0 and 1: the first run is
 /// that of cell 3, where 1 cell is left before the end of the row, the second that of cells 0 and 1.
-class GridWalk {
+class GridWalk : public QueryState<Int> {
  public:
   GridWalk(const Var<HashGridArrays>& grid, const Vec3& p, const Float& radius, const Int* group, Loc loc)
-      : loc(loc), once(loc), grid_(grid) {
+      : QueryState(loc), grid_(grid) {
     if (group) group_.push_back(*group);
     // Sums and distances of three coordinates have a smaller rounding error than this.
     const Bool asks = is_finite(p) & (radius >= 0.f);
@@ -45,13 +44,13 @@ class GridWalk {
     if (group) left_[2] = select(grid.has_groups != 0, left_[2], 0);
   }
 
-  Bool next(Int& to) {
+  Bool next(Int& found, Loc) override {
     While ((place_ >= end_) & (left_[2] > 0)) {
       next_run();
     }
     const Bool done = place_ < end_;
     If (done) {
-      to = grid_.points[place_];
+      found = grid_.points[place_];
       place_ += 1;
     }
     return done;
@@ -61,9 +60,9 @@ class GridWalk {
   // A range-for is two loops, over the runs and over the places of a run. Threads with neighbouring places then stay
   // together, while next() makes all of them wait whenever one comes to the end of a run. A break from the body, which
   // must leave both loops, is told by in_body_: the inner loop's head, which clears it, was not reached again.
-  Int open() {
-    runs_.emplace(Block::Kind::while_, loc);
-    runs_->enter([&] { return condition(left_[2] > 0, loc); });
+  Int open() override {
+    loop_.emplace(Block::Kind::while_, loc);
+    loop_->enter([&] { return condition(left_[2] > 0, loc); });
     next_run();
     in_body_ = false;
     run_.emplace(Block::Kind::while_, loc);
@@ -78,7 +77,7 @@ class GridWalk {
     place_ += 1;
     return found;
   }
-  void close() {
+  void close() override {
     run_->leave();
     {
       tracing::CallPlace place(loc, tracing::Rounding::as_written);
@@ -86,12 +85,8 @@ class GridWalk {
         Break();
       }
     }
-    runs_->leave();
+    loop_->leave();
   }
-  bool fresh() const { return !runs_; }
-
-  const Loc loc;
-  QueryOnce once;
 
  private:
   void next_run() {
@@ -137,10 +132,10 @@ class GridWalk {
   }
 
   const Var<HashGridArrays> grid_;
-  std::vector<Int> group_;           ///< empty without a group
-  Int from_[3], wide_[3];            ///< the box
-  Int at_[3], left_[3];              ///< the next run, and the cells, rows and layers left from it on
-  std::optional<Block> runs_, run_;  ///< those of a range-for, while it is open
+  std::vector<Int> group_;    ///< empty without a group
+  Int from_[3], wide_[3];     ///< the box
+  Int at_[3], left_[3];       ///< the next run, and the cells, rows and layers left from it on
+  std::optional<Block> run_;  ///< the inner loop of a range-for, while it is open
   Bool in_body_ = false;
   Int place_ = 0, end_ = 0;  ///< the rest of the current run
 };
@@ -164,28 +159,10 @@ HashGridQuery query(const HashGridInKernel& grid, const In<vec3>& point, const I
 
 using detail::value;
 
-HashGridQuery::HashGridQuery(std::unique_ptr<detail::GridWalk> walk) : walk_(std::move(walk)) {}
-HashGridQuery::HashGridQuery(HashGridQuery&&) noexcept = default;
-HashGridQuery::~HashGridQuery() = default;
-
-Bool HashGridQuery::next(Int& found, Loc loc) {
-  tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return walk_->next(found);
-}
-
 Int HashGridQuery::place(Loc loc) const {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return walk_->place();
+  return static_cast<const detail::GridWalk&>(*state_).place();
 }
-
-HashGridQuery::Iterator HashGridQuery::begin() {
-  walk_->once.begin();
-  return {this};
-}
-
-Int HashGridQuery::open() { return walk_->open(); }
-void HashGridQuery::close() { walk_->close(); }
-bool HashGridQuery::fresh() const { return walk_->fresh(); }
 
 HashGridQuery hash_grid_query(const HashGridInKernel& grid, In<vec3> point, In<float> radius, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);

@@ -17,7 +17,7 @@
 #include "../../work/observe.h"
 #include "../bvh/bvh_tree.h"
 #include "../structures/change.h"
-#include "../structures/handle.h"
+#include "../structures/element.h"
 #include "device_rays.h"
 #include "mesh_passes.h"
 
@@ -43,16 +43,6 @@ class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatc
 };
 
 struct MeshState {
-  MeshState() = default;
-  // Kernels that still have the id of a freed mesh find zeros.
-  ~MeshState() {
-    const HeardBy nobody(nullptr);
-    if (element.is_null()) return;
-    clear_handle(element);
-  }
-  MeshState(const MeshState&) = delete;
-  MeshState& operator=(const MeshState&) = delete;
-
   Array<vec3> points, velocities;  ///< as given
   Array<int> indices;
   Array<vec3> lowers, uppers;             ///< boxes of the triangles
@@ -63,7 +53,7 @@ struct MeshState {
   std::shared_ptr<IndexWatch> watch;
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
-  Array<MeshArrays> element;  ///< the data at id(); made when that is first asked for
+  Element<MeshArrays> element;
 };
 
 namespace {
@@ -154,7 +144,8 @@ void check_unchanged(const MeshState& s) {
 
 // Checks the arrays beside the tree's, before the mark that a failed change leaves.
 void refuse_mesh_change(const MeshState& s) {
-  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &s.arrays.corners, &s.arrays.far_fields, &s.element};
+  const ArrayBase* const written[] = {&s.lowers, &s.uppers, &s.arrays.corners, &s.arrays.far_fields,
+                                      &s.element.array()};
   const ArrayBase* const read[] = {&s.points, &s.indices, &s.velocities};
   refuse_change(*s.points.device().state(), written, read);
 }
@@ -164,19 +155,19 @@ void read_points(MeshState& s) {
   if (s.rays) s.rays->build(s.arrays.points, s.arrays.indices);
 }
 
-void write_element(MeshState& s) {
-  if (s.element.is_null()) return;
-  MeshArrays rows = s.arrays;
-  rows.points = in_rows(rows.points, s.point_rows);
-  rows.velocities = in_rows(rows.velocities, s.velocity_rows);
-  s.element.assign(std::span<const MeshArrays>(&rows, 1));
+/// The data for elements, which hold contiguous arrays only.
+MeshArrays contiguous_data(MeshState& s) {
+  MeshArrays d = s.arrays;
+  d.points = in_rows(d.points, s.point_rows);
+  d.velocities = in_rows(d.velocities, s.velocity_rows);
+  return d;
 }
 
 void follow_tree(MeshState& s) {
   s.arrays.tree = s.tree->data;
   gather_corners(s.arrays);
   if (s.arrays.has_far_fields) sum_far_fields(s.arrays, s.arrived);
-  write_element(s);
+  s.element.write([&] { return contiguous_data(s); });
 }
 
 }  // namespace
@@ -300,14 +291,8 @@ std::uint64_t Mesh::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::MeshState& s = state();
     detail::check_unchanged(s);
-    if (s.element.is_null()) {
-      const detail::Quiet quiet;
-      const detail::OutsideCapture at_once;
-      s.element = empty<MeshArrays>(device(), 1);
-      detail::write_element(s);
-      detail::become_handle(s.element, s.watch->use().structure);
-    }
-    return s.element.address();
+    return s.element.id(
+        device(), [&] { return detail::contiguous_data(s); }, s.watch->use().structure);
   });
 }
 const MeshArrays& Mesh::kernel_argument() const {

@@ -3,7 +3,7 @@
 #include "../../../frontend/language/own_gradient.h"
 #include "../../../frontend/library/vector.h"
 #include "../shapes/closest.h"
-#include "../structures/query_once.h"
+#include "../structures/query_loop.h"
 #include "mesh_walks.h"
 
 namespace weft {

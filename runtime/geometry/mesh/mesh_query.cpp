@@ -42,26 +42,6 @@ void depend_on_points(const MeshInKernel& mesh, const Int& face, std::initialize
 
 namespace {
 
-class FaceAabbWalk : public QueryWalk {
- public:
-  FaceAabbWalk(const Var<MeshArrays>& mesh, const Vec3& lower, const Vec3& upper, Loc loc)
-      : QueryWalk(mesh.tree, loc), mesh_(mesh), lower_(asked_lower(lower, upper)), upper_(upper) {}
-
- private:
-  Bool wants(const Vec3& lower, const Vec3& upper) const override { return boxes_touch(lower, upper, lower_, upper_); }
-  // Reads corners, which lie together; the boxes are in triangle order and do not.
-  Bool takes(const Int& place, const Int&, const Bool& several) const override {
-    Bool taken = true;
-    If (several) {
-      const Corners t(mesh_, place);
-      taken = wants(lesser(lesser(t.a, t.b), t.c), greater_of(greater_of(t.a, t.b), t.c));
-    }
-    return taken;
-  }
-  const Var<MeshArrays> mesh_;
-  const Vec3 lower_, upper_;
-};
-
 Float largest_of(const Vec3& v) { return max(max(abs(v.x), abs(v.y)), abs(v.z)); }
 
 /// Bound of the excess of a distance by closest_point_triangle: measured, 2.4 ulp of the largest difference between
@@ -75,26 +55,6 @@ Float distance_doubt(const Vec3& center, const Corners& t) {
   const Bool wide = largest_of(cross(ab, ac)) > longest * longest * 3e-3f;
   return reach * select(wide, Float(4 * ulp), Float(128 * ulp));
 }
-
-class FaceSphereWalk : public QueryWalk {
- public:
-  FaceSphereWalk(const Var<MeshArrays>& mesh, const Vec3& center, const Float& radius, Loc loc)
-      : QueryWalk(mesh.tree, loc), mesh_(mesh), center_(center), radius_(radius) {}
-
- private:
-  // The squared distance of a box is exact to 2.5 ulp.
-  Bool wants(const Vec3& lower, const Vec3& upper) const override {
-    return intersect_sphere_box(center_, radius_ * (1 + 4 * std::numeric_limits<float>::epsilon()), lower, upper);
-  }
-  Bool takes(const Int& place, const Int&, const Bool&) const override {
-    const Corners t(mesh_, place);
-    const Float reach = radius_ + distance_doubt(center_, t);
-    return closest_point_triangle(center_, t.a, t.b, t.c).distance_sq <= reach * reach;
-  }
-  const Var<MeshArrays> mesh_;
-  const Vec3 center_;
-  const Float radius_;
-};
 
 }  // namespace
 }  // namespace detail
@@ -113,14 +73,35 @@ MeshInKernel::MeshInKernel(const Var<MeshArrays>& arrays) : arrays(arrays) {
 
 TreeQuery mesh_query_aabb(const MeshInKernel& mesh, In<vec3> lower, In<vec3> upper, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return TreeQuery(std::make_unique<detail::FaceAabbWalk>(mesh.arrays, value(lower), value(upper), loc));
+  const auto wants = [from = detail::asked_lower(value(lower), value(upper)), to = value(upper)](
+                         const Vec3& lower, const Vec3& upper) { return detail::boxes_touch(lower, upper, from, to); };
+  // Reads corners, which lie together; the boxes are in triangle order and do not.
+  const auto takes = [=, arrays = mesh.arrays](const Int& place, const Int&, const Bool& several) {
+    Bool taken = true;
+    If (several) {
+      const detail::Corners t(arrays, place);
+      taken = wants(lesser(lesser(t.a, t.b), t.c), greater_of(greater_of(t.a, t.b), t.c));
+    }
+    return taken;
+  };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(mesh.arrays.tree, loc, BvhRoot(), wants, takes));
 }
 
 TreeQuery mesh_query_sphere(const MeshInKernel& mesh, In<vec3> center, In<float> radius, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   const Float r = value(radius);
   detail::check_limit("mesh_query_sphere", "radius", r, loc);
-  return TreeQuery(std::make_unique<detail::FaceSphereWalk>(mesh.arrays, value(center), r, loc));
+  const Vec3 c = value(center);
+  // The squared distance of a box is exact to 2.5 ulp.
+  const auto wants = [=](const Vec3& lower, const Vec3& upper) {
+    return intersect_sphere_box(c, r * (1 + 4 * std::numeric_limits<float>::epsilon()), lower, upper);
+  };
+  const auto takes = [=, arrays = mesh.arrays](const Int& place, const Int&, const Bool&) {
+    const detail::Corners t(arrays, place);
+    const Float reach = r + detail::distance_doubt(c, t);
+    return closest_point_triangle(c, t.a, t.b, t.c).distance_sq <= reach * reach;
+  };
+  return TreeQuery(std::make_unique<detail::QueryWalk>(mesh.arrays.tree, loc, BvhRoot(), wants, takes));
 }
 
 Vec3 mesh_eval_position(const MeshInKernel& mesh, In<int> face, In<float> u, In<float> v, Loc loc) {

@@ -1,11 +1,8 @@
 // Ray queries on meshes.
-#include <optional>
-
 #include "../../../frontend/kernels/func_derivatives.h"
 #include "../../../frontend/kernels/trace_ray.h"
 #include "../../../frontend/language/own_gradient.h"
 #include "../shapes/ray.h"
-#include "../structures/query_once.h"
 #include "mesh_walks.h"
 
 namespace weft {
@@ -78,13 +75,9 @@ RayFound found_of(const RayResult& r) {
   return {hit, t, u, v, sign, face};
 }
 
-// Adjoints do not differentiate the walks: they recompute the hit on the one triangle, whose gradient it is.
-template <class... Rest>
-auto no_gradient() {
-  return [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Rest&...) {
-    return std::tuple<Vec3, Vec3, Float>();
-  };
-}
+// Adjoints do not differentiate the walks: they recompute the hit on the one triangle, whose gradient it is. Whether a
+// ray hits, and how often, has no gradient.
+constexpr auto no_gradient = [](const auto&...) { return std::tuple<Vec3, Vec3, Float>(); };
 
 // Asks the device, which accepts t <= max_t, so that the limit is the number before; invalid rays must not reach it.
 RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
@@ -116,55 +109,45 @@ RayFound device_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3&
   return found;
 }
 
-const auto& device_func() {
-  static const auto f = grad(func("mesh_query_ray by the device",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return tuple_of(device_hit(mesh, origin, direction, max_t, false));
-                                  }),
-                             no_gradient<Float, Float, Float, Float>());
+/// The function of mesh_query_ray(), or with `any` of mesh_query_ray_anyhit().
+template <bool any, bool by_device>
+const auto& ray_func() {
+  static const auto f =
+      grad(func(std::string(any ? "mesh_query_ray_anyhit" : "mesh_query_ray") + (by_device ? " by the device" : ""),
+                [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
+                  const RayFound found = (by_device ? device_hit : first_hit)(mesh, origin, direction, max_t, any);
+                  if constexpr (any)
+                    return found.hit;
+                  else
+                    return tuple_of(found);
+                }),
+           no_gradient);
   return f;
 }
-const auto& device_any_func() {
-  static const auto f = grad(func("mesh_query_ray_anyhit by the device",
-                                  [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t) {
-                                    return device_hit(mesh, origin, direction, max_t, true).hit;
-                                  }),
-                             no_gradient());
-  return f;
-}
-// The way back walks: it runs among the structures of its own time, and copies of older ones are no structures.
-bool asks_device(RaySearch by) { return by == RaySearch::device && !lib::tracing_adjoint(); }
 
-const auto& first_func() {
-  static const auto f = grad(
-      func("mesh_query_ray", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
-                                Float max_t) { return tuple_of(first_hit(mesh, origin, direction, max_t, false)); }),
-      no_gradient<Float, Float, Float, Float>());
-  return f;
+template <bool any>
+auto find_hit(const Var<MeshArrays>& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, RaySearch by,
+              Loc loc) {
+  // The way back walks: it runs among the structures of its own time, and copies of older ones are no structures.
+  if (by == RaySearch::device && !lib::tracing_adjoint())
+    return ray_func<any, true>()(mesh, origin, direction, max_t, loc);
+  return ray_func<any, false>()(mesh, origin, direction, max_t, loc);
 }
+
 const auto& next_func() {
   static const auto f =
       grad(func("mesh_query_ray_all",
                 [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction, Float max_t, Float after_t, Int after_face) {
                   return tuple_of(next_hit(mesh, origin, direction, max_t, after_t, after_face));
                 }),
-           [](const Var<MeshArrays>&, const Vec3&, const Vec3&, const Float&, const Float&, const Int&, const Float&,
-              const Float&, const Float&, const Float&) { return std::tuple<Vec3, Vec3, Float, Float>(); });
-  return f;
-}
-// These functions give a Bool or an integer, which have no gradient; walks have none either.
-const auto& any_func() {
-  static const auto f = grad(
-      func("mesh_query_ray_anyhit", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
-                                       Float max_t) { return first_hit(mesh, origin, direction, max_t, true).hit; }),
-      no_gradient());
+           [](const auto&...) { return std::tuple<Vec3, Vec3, Float, Float>(); });
   return f;
 }
 const auto& count_func() {
   static const auto f =
       grad(func("mesh_query_ray_count", [](Var<MeshArrays> mesh, Vec3 origin, Vec3 direction,
                                            Float max_t) { return count_hits(mesh, origin, direction, max_t); }),
-           no_gradient());
+           no_gradient);
   return f;
 }
 
@@ -184,6 +167,30 @@ MeshRayHit with_face(const RayFound& f, const MeshInKernel& mesh, const Vec3& or
   }
   return hit;
 }
+
+class RayHits : public QueryState<MeshRayHit> {
+ public:
+  RayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t, Loc loc)
+      : QueryState(loc), mesh_(mesh), origin_(origin), direction_(direction), max_t_(max_t) {}
+
+  Bool next(MeshRayHit& hit, Loc loc) override {
+    const RayFound found = found_of(next_func()(mesh_.arrays, origin_, direction_, max_t_, after_t_, after_face_, loc));
+    // After the last hit there are no more, however often the caller asks.
+    after_t_ = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
+    after_face_ = select(found.hit, found.face, std::numeric_limits<int>::max());
+    If (found.hit) {
+      hit = with_face(found, mesh_, origin_, direction_);
+    }
+    return found.hit;
+  }
+
+ private:
+  const MeshInKernel mesh_;
+  const Vec3 origin_, direction_;
+  const Float max_t_;
+  Float after_t_ = -1;
+  Int after_face_ = -1;
+};
 
 }  // namespace
 
@@ -205,17 +212,15 @@ MeshRayHit mesh_query_ray(const MeshInKernel& mesh, In<vec3> origin, In<vec3> di
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray", "max_t", value(max_t), loc);
   const Vec3 o = value(origin), d = value(direction);
-  if (detail::asks_device(by))
-    return detail::with_face(detail::found_of(detail::device_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
-  return detail::with_face(detail::found_of(detail::first_func()(mesh.arrays, o, d, max_t, loc)), mesh, o, d);
+  const auto found = detail::found_of(detail::find_hit<false>(mesh.arrays, o, d, value(max_t), by, loc));
+  return detail::with_face(found, mesh, o, d);
 }
 
 Bool mesh_query_ray_anyhit(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, RaySearch by,
                            Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_anyhit", "max_t", value(max_t), loc);
-  if (detail::asks_device(by)) return detail::device_any_func()(mesh.arrays, origin, direction, max_t, loc);
-  return detail::any_func()(mesh.arrays, origin, direction, max_t, loc);
+  return detail::find_hit<true>(mesh.arrays, value(origin), value(direction), value(max_t), by, loc);
 }
 
 Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t, Loc loc) {
@@ -224,57 +229,11 @@ Int mesh_query_ray_count(const MeshInKernel& mesh, In<vec3> origin, In<vec3> dir
   return detail::count_func()(mesh.arrays, origin, direction, max_t, loc);
 }
 
-struct MeshRayHits::State {
-  const MeshInKernel mesh;
-  const Vec3 origin, direction;
-  const Float max_t;
-  const Loc loc;
-  detail::QueryOnce once{loc};
-  Float after_t = -1;
-  Int after_face = -1;
-  MeshRayHit hit = {};
-  std::optional<detail::Block> loop = {};
-};
-
-MeshRayHits::MeshRayHits(const MeshInKernel& mesh, const Vec3& origin, const Vec3& direction, const Float& max_t,
-                         Loc loc)
-    : state_(new State{mesh, origin, direction, max_t, loc}) {}
-MeshRayHits::MeshRayHits(MeshRayHits&&) noexcept = default;
-MeshRayHits::~MeshRayHits() = default;
-
-Bool MeshRayHits::next(MeshRayHit& hit, Loc loc) {
-  tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  State& s = *state_;
-  const detail::RayFound found = detail::found_of(
-      detail::next_func()(s.mesh.arrays, s.origin, s.direction, s.max_t, s.after_t, s.after_face, loc));
-  // After the last hit there are no more, however often the caller asks.
-  s.after_t = select(found.hit, detach(found.t), std::numeric_limits<float>::infinity());
-  s.after_face = select(found.hit, found.face, std::numeric_limits<int>::max());
-  If (found.hit) {
-    hit = detail::with_face(found, s.mesh, s.origin, s.direction);
-  }
-  return found.hit;
-}
-
-MeshRayHits::Iterator MeshRayHits::begin() {
-  state_->once.begin();
-  return {this};
-}
-
-MeshRayHit MeshRayHits::open() {
-  State& s = *state_;
-  s.loop.emplace(detail::Block::Kind::while_, s.loc);
-  s.loop->enter([&] { return detail::condition(next(s.hit, s.loc), s.loc); });
-  return s.hit;
-}
-void MeshRayHits::close() { state_->loop->leave(); }
-bool MeshRayHits::fresh() const { return !state_->loop; }
-
 MeshRayHits mesh_query_ray_all(const MeshInKernel& mesh, In<vec3> origin, In<vec3> direction, In<float> max_t,
                                Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
   detail::check_limit("mesh_query_ray_all", "max_t", value(max_t), loc);
-  return MeshRayHits(mesh, value(origin), value(direction), value(max_t), loc);
+  return MeshRayHits(std::make_unique<detail::RayHits>(mesh, value(origin), value(direction), value(max_t), loc));
 }
 
 }  // namespace weft

@@ -1,7 +1,5 @@
 // Handles: structures of the device as 64-bit values, which kernels keep in arrays and structs and follow.
 #pragma once
-#include <memory>
-
 #include "../../../frontend/kernels/names.h"
 #include "../../../frontend/language/struct_var.h"
 #include "../bvh/bvh_node.h"
@@ -24,13 +22,5 @@ Var<BvhData> bvh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 Var<MeshArrays> mesh_at(In<std::uint64_t> id, Loc loc = Loc::here());
 /// The data of a HashGrid, likewise. A grid that was not built yet has no points, and debug mode reports it too.
 Var<HashGridArrays> hash_grid_at(In<std::uint64_t> id, Loc loc = Loc::here());
-
-namespace detail {
-class Generation;
-/// Makes the array of one element a handle, until its memory is gone; no other array is given that memory. Code that
-/// releases the element sets it to zeros first.
-/// \param structure  see Handles::add()
-void become_handle(const ArrayBase& element, std::shared_ptr<const Generation> structure = nullptr);
-}  // namespace detail
 
 }  // namespace weft

@@ -8,17 +8,22 @@
 
 namespace weft::detail {
 
-/// The data behind a handle: always the tag, and the rest if the tag is the right one; else zeros.
-template <class T>
-struct Found {
-  Var<T> data;
-  UInt tag;
+/// A kind of structures that have handles.
+struct HandleKind {
+  unsigned tag;
+  const char* name;  ///< in messages: "a mesh"
+  const char* none;  ///< the message about a handle that names no structure of this kind
 };
 
-/// Reads a struct that begins with a tag of 32 bits. Checks the tag first, because elements of another kind may be
-/// shorter. Then the whole struct is read at once.
+/// Makes debug mode report a handle at which another tag was found than that of the wanted kind.
+void check_handle(tracing::Id handle, const UInt& tag, const HandleKind& wanted, Loc loc);
+
+/// Reads the data at a handle, a struct that begins with a tag of 32 bits. Checks the tag first, because elements of
+/// another kind may be shorter. Then the whole struct is read at once. It is zeros if the tag is another one.
 template <class T>
-Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
+Var<T> structure_at(const In<std::uint64_t>& handle, const HandleKind& kind, Loc loc) {
+  tracing::CallPlace place(loc, tracing::Rounding::as_written);
+  const tracing::Id id = handle.id;
   tracing::Trace& t = tracing::Trace::current(loc);
   t.kernel().module().by_handles = true;
   ir::Builder& b = t.builder();
@@ -37,7 +42,7 @@ Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
   b.local_set(tag, first, loc);
   b.close_if();
   const tracing::Id found = b.local_get(tag, loc);
-  b.open_if(tracing::binary(ir::Op::eq, found, tracing::literal_uint(ir::Type::u32, wanted, loc), loc), loc);
+  b.open_if(tracing::binary(ir::Op::eq, found, tracing::literal_uint(ir::Type::u32, kind.tag, loc), loc), loc);
   FuncArgs fields;
   Passed<Var<T>>::put({element_at<T>(at), loc}, fields);
   std::map<tracing::Id, std::uint32_t> locals;
@@ -58,7 +63,9 @@ Found<T> read_at(tracing::Id id, unsigned wanted, Loc loc) {
     for (int k = 0; k < a.ndim; ++k) a.shape[std::size_t(k)] = outside.at(a.shape[std::size_t(k)]);
   }
   FuncInputs inputs(fields, true);
-  return {Passed<Var<T>>::make(inputs), UInt(found, FromId{})};
+  const Var<T> data = Passed<Var<T>>::make(inputs);
+  check_handle(id, UInt(found, FromId{}), kind, loc);
+  return data;
 }
 
 }  // namespace weft::detail

@@ -5,8 +5,6 @@
 // new one. Since 32.6 there are also files of grids as they are in memory, which begin with a grid's magic.
 #include "nvdb_file.h"
 
-#include <algorithm>
-
 #include "codec.h"
 
 namespace weft::grids {
@@ -117,17 +115,34 @@ std::uint64_t name_key(const std::string& name) {
   return hash;
 }
 
-void append_facts(std::vector<std::byte>& file, std::span<const std::byte> grid, const Grid& facts, VolumeCodec codec,
-                  std::uint64_t packed) {
-  const std::size_t before = file.size();
+}  // namespace
+
+void make_readable(std::span<std::byte> grid, const Grid& facts) {
+  put(grid, kGridIndex, std::uint32_t(0));
+  put(grid, kGridCount, std::uint32_t(1));
+  put(grid, kFlags, get<std::uint32_t>(grid, kFlags) & ~kHasStatistics);
+  if (!facts.layout->is_index()) {
+    put(grid, 0, kMagic);
+    put(grid, kGridVersion, kVersion);
+  }
+  write_checksums(grid, *facts.layout, facts.levels);
+}
+
+std::vector<std::byte> file_of(std::span<const std::byte> grid, const Grid& facts, VolumeCodec codec) {
+  const bool newer = facts.layout->is_index();
   const std::string& name = facts.info.name;
-  file.resize(before + kMetaBytes + name.size() + 1);
-  const std::span<std::byte> to = std::span(file).subspan(before);
+  const std::vector<std::byte> packed = pack(codec, grid);
+  std::vector<std::byte> file(kSegmentBytes + kMetaBytes + name.size() + 1);
+  const std::span<std::byte> segment(file), to = segment.subspan(kSegmentBytes);
   const auto copy = [&](std::size_t at, std::uint64_t from, std::size_t bytes) {
     std::memcpy(to.data() + at, grid.data() + from, bytes);
   };
+  put(segment, 0, newer ? kFileMagic : kMagic);
+  put(segment, kSegmentVersion, newer ? version_of(32, 6, 0) : kVersion);
+  put(segment, kSegmentCount, std::uint16_t(1));
+  put(segment, kSegmentCodec, codec);
   put(to, kMetaGridBytes, std::uint64_t(grid.size()));
-  put(to, kMetaFileBytes, packed);
+  put(to, kMetaFileBytes, std::uint64_t(packed.size()));
   put(to, kMetaNameKey, name_key(name));
   copy(kMetaVoxels, kTree + kTreeVoxels, 8);
   copy(kMetaType, kType, 4);
@@ -142,38 +157,7 @@ void append_facts(std::vector<std::byte>& file, std::span<const std::byte> grid,
   put(to, kMetaCodec, codec);
   copy(kMetaVersion, kGridVersion, 4);
   std::memcpy(to.data() + kMetaBytes, name.data(), name.size());
-}
-
-}  // namespace
-
-void make_readable(std::span<std::byte> grid, const Grid& facts) {
-  put(grid, kGridIndex, std::uint32_t(0));
-  put(grid, kGridCount, std::uint32_t(1));
-  put(grid, kFlags, get<std::uint32_t>(grid, kFlags) & ~kHasStatistics);
-  if (!facts.layout->is_index()) {
-    put(grid, 0, kMagic);
-    put(grid, kGridVersion, kVersion);
-  }
-  write_checksums(grid, *facts.layout, facts.levels);
-}
-
-std::vector<std::byte> file_of(std::span<const std::vector<std::byte>> grids, VolumeCodec codec) {
-  std::vector<Grid> facts;
-  for (const std::vector<std::byte>& grid : grids) facts.push_back(check_grid(grid));
-  const bool newer = std::any_of(facts.begin(), facts.end(), [](const Grid& g) { return g.layout->is_index(); });
-  std::vector<std::byte> file(kSegmentBytes), payload;
-  put(std::span(file), 0, newer ? kFileMagic : kMagic);
-  put(std::span(file), kSegmentVersion, newer ? version_of(32, 6, 0) : kVersion);
-  put(std::span(file), kSegmentCount, std::uint16_t(grids.size()));
-  put(std::span(file), kSegmentCodec, codec);
-  for (std::size_t k = 0; k < grids.size(); ++k) {
-    std::vector<std::byte> grid = grids[k];
-    make_readable(grid, facts[k]);
-    const std::vector<std::byte> packed = pack(codec, grid);
-    append_facts(file, grid, facts[k], codec, packed.size());
-    payload.insert(payload.end(), packed.begin(), packed.end());
-  }
-  file.insert(file.end(), payload.begin(), payload.end());
+  file.insert(file.end(), packed.begin(), packed.end());
   return file;
 }
 

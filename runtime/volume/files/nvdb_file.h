@@ -30,9 +30,9 @@ std::vector<std::byte> grid_of(std::span<const std::byte> file, const Entry& ent
 /// \param facts  what check_grid() found; values may have changed since
 void make_readable(std::span<std::byte> grid, const Grid& facts);
 
-/// A file of one segment, which NanoVDB 32.4 reads if no grid is an index grid: those are in the form of later
-/// versions, and so is the whole file then.
-/// \param grids  each was checked
-std::vector<std::byte> file_of(std::span<const std::vector<std::byte>> grids, VolumeCodec codec);
+/// The file of a grid that is in the form of make_readable(). NanoVDB 32.4 reads it, unless it is an index grid: those
+/// are in the form of later versions, and so is the whole file then.
+/// \param facts  what check_grid() found; values may have changed since
+std::vector<std::byte> file_of(std::span<const std::byte> grid, const Grid& facts, VolumeCodec codec);
 
 }  // namespace weft::grids

@@ -14,34 +14,9 @@ namespace detail {
 
 namespace {
 
-/// The array of a volume that has scalars of values of type T.
-template <class T>
-const auto& values_of(const Var<VolumeArrays>& v) {
-  if constexpr (std::is_same_v<T, half>)
-    return v.float16_values;
-  else if constexpr (std::is_same_v<T, float>)
-    return v.float32_values;
-  else if constexpr (std::is_same_v<T, double>)
-    return v.float64_values;
-  else if constexpr (std::is_same_v<T, int>)
-    return v.int32_values;
-  else if constexpr (std::is_same_v<T, unsigned>)
-    return v.uint32_values;
-  else if constexpr (std::is_same_v<T, std::int64_t>)
-    return v.int64_values;
-  else if constexpr (std::is_same_v<T, vec3>)
-    return v.vec3f_values;
-  else if constexpr (std::is_same_v<T, vec3d>)
-    return v.vec3d_values;
-  else if constexpr (std::is_same_v<T, vec4>)
-    return v.vec4f_values;
-  else
-    return v.vec4d_values;
-}
-
 template <class T>
 Var<T> read(const LeafCache& cache, const Int& element) {
-  const auto& values = values_of<T>(cache.volume());
+  const auto& values = VolumeValueOf<T>::values(cache.volume());
   if constexpr (Scalar<T>) {
     return Var<T>(values[element]);
   } else {
@@ -195,7 +170,7 @@ void VolumeAccessor<T>::store(In<vec3i> voxel, In<T> value, Loc loc) {
   const Vec3i v = detail::value(voxel);
   const Var<T> x = detail::value(value);
   const Int element = cache_->find(v.x, v.y, v.z);
-  const auto& values = detail::values_of<T>(cache_->volume());
+  const auto& values = detail::VolumeValueOf<T>::values(cache_->volume());
   If (cache_->in_leaf()) {
     if constexpr (Scalar<T>)
       values[element] = x;
@@ -204,16 +179,9 @@ void VolumeAccessor<T>::store(In<vec3i> voxel, In<T> value, Loc loc) {
   }
 }
 
-template class VolumeAccessor<half>;
-template class VolumeAccessor<float>;
-template class VolumeAccessor<double>;
-template class VolumeAccessor<int>;
-template class VolumeAccessor<unsigned>;
-template class VolumeAccessor<std::int64_t>;
-template class VolumeAccessor<vec3>;
-template class VolumeAccessor<vec3d>;
-template class VolumeAccessor<vec4>;
-template class VolumeAccessor<vec4d>;
+#define WEFT_ACCESSOR(T, kind, S, slope) template class VolumeAccessor<T>;
+WEFT_VOLUME_TYPES(WEFT_ACCESSOR)
+#undef WEFT_ACCESSOR
 
 namespace detail {
 namespace {

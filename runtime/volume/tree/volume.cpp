@@ -11,7 +11,7 @@
 #include "../../../frontend/support/platform.h"
 #include "../../array_create.h"
 #include "../../core/view.h"
-#include "../../geometry/structures/handle.h"
+#include "../../geometry/structures/element.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../files/codec.h"
@@ -23,18 +23,9 @@ namespace weft {
 namespace detail {
 
 struct VolumeState {
-  VolumeState() = default;
-  // Kernels that still have the id of a freed volume find zeros.
-  ~VolumeState() {
-    const HeardBy nobody(nullptr);
-    if (!element.is_null()) clear_handle(element);
-  }
-  VolumeState(const VolumeState&) = delete;
-  VolumeState& operator=(const VolumeState&) = delete;
-
   grids::Grid grid;
   VolumeArrays arrays;
-  Array<VolumeArrays> element;  ///< the data at id(); made when that is first asked for
+  Element<VolumeArrays> element;
 };
 
 namespace {
@@ -67,17 +58,9 @@ std::shared_ptr<VolumeState> upload(const Device& device, std::span<const std::b
   a.root_words = word(l.root.bytes), a.tile_words = word(l.tile_bytes), a.entry_words = word(l.table_stride);
   a.leaf_words = word(l.leaf.bytes), a.upper_entries = word(l.upper.values), a.lower_entries = word(l.lower.values);
   a.words = Array<unsigned>(device, words);
-  const auto is = [&](VolumeType type) { return l.type == type; };
-  a.float32_values = as<float>(a.words, is(VolumeType::float32));
-  a.vec3f_values = as<float>(a.words, is(VolumeType::vec3f));
-  a.vec4f_values = as<float>(a.words, is(VolumeType::vec4f));
-  a.float64_values = as<double>(a.words, is(VolumeType::float64));
-  a.vec3d_values = as<double>(a.words, is(VolumeType::vec3d));
-  a.vec4d_values = as<double>(a.words, is(VolumeType::vec4d));
-  a.float16_values = as<half>(a.words, is(VolumeType::float16));
-  a.int32_values = as<int>(a.words, is(VolumeType::int32));
-  a.uint32_values = as<unsigned>(a.words, is(VolumeType::uint32));
-  a.int64_values = as<std::int64_t>(a.words, is(VolumeType::int64));
+#define WEFT_VALUES(T, kind, S, slope) a.kind##_values = as<Flat<T>::scalar>(a.words, l.type == VolumeType::kind);
+  WEFT_VOLUME_TYPES(WEFT_VALUES)
+#undef WEFT_VALUES
   std::vector<float> map(grids::kMapFloats);
   std::memcpy(map.data(), bytes.data() + grids::kMap, map.size() * sizeof(float));
   a.transform = Array<float>(device, map);
@@ -274,7 +257,7 @@ void Volume::save(const std::string& path, VolumeCodec codec, Loc loc) const {
     if (!grids::has_codec(codec)) unsupported("{}: this build of weft does not have the codec Blosc", path);
     const std::vector<std::byte> grid = bytes();
     const std::vector<std::byte> file =
-        detail::explained(ErrorKind::io, path, [&] { return grids::file_of(std::span(&grid, 1), codec); });
+        detail::explained(ErrorKind::io, path, [&] { return grids::file_of(grid, state().grid, codec); });
     std::string why;
     if (!platform::write_file(path, file, &why))
       throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written: {}", path, why));
@@ -319,7 +302,7 @@ Array<T, 2> Volume::values(Loc loc) const {
   });
 }
 
-#define WEFT_VOLUME_OF(T)                                                                                              \
+#define WEFT_VOLUME_OF(T, kind, S, slope)                                                                              \
   template Volume Volume::allocate_by_tiles<T>(const Device&, std::span<const vec3i>, const T&, const VolumeOptions&,  \
                                                Loc);                                                                   \
   template Volume Volume::allocate_by_voxels<T>(const Device&, std::span<const vec3i>, const T&, const VolumeOptions&, \
@@ -327,16 +310,7 @@ Array<T, 2> Volume::values(Loc loc) const {
   template Volume Volume::from_dense<T>(const Device&, std::span<const T>, vec3i, vec3i, const T&,                     \
                                         const VolumeOptions&, Loc);                                                    \
   template Array<T, 2> Volume::values<T>(Loc) const;
-WEFT_VOLUME_OF(half)
-WEFT_VOLUME_OF(float)
-WEFT_VOLUME_OF(double)
-WEFT_VOLUME_OF(int)
-WEFT_VOLUME_OF(unsigned)
-WEFT_VOLUME_OF(std::int64_t)
-WEFT_VOLUME_OF(vec3)
-WEFT_VOLUME_OF(vec3d)
-WEFT_VOLUME_OF(vec4)
-WEFT_VOLUME_OF(vec4d)
+WEFT_VOLUME_TYPES(WEFT_VOLUME_OF)
 #undef WEFT_VOLUME_OF
 
 detail::VolumeState& Volume::state() const {
@@ -365,14 +339,7 @@ const Volume& Volume::requires_grad(Loc loc) const {
 std::uint64_t Volume::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::VolumeState& s = state();
-    if (s.element.is_null()) {
-      const detail::HeardBy nobody(nullptr);
-      const detail::OutsideCapture at_once;
-      s.element = zeros<VolumeArrays>(device(), 1);
-      s.element.assign(std::span<const VolumeArrays>(&s.arrays, 1));
-      detail::become_handle(s.element);
-    }
-    return s.element.address();
+    return s.element.id(device(), [&] { return s.arrays; });
   });
 }
 

@@ -1,6 +1,5 @@
 // Handles, transforms, and numbers of voxels.
 #include "../../../frontend/language/detach.h"
-#include "../../../frontend/language/report.h"
 #include "../../geometry/structures/read_handle.h"
 #include "../grid/layout.h"
 #include "../volume_query.h"
@@ -11,14 +10,8 @@ namespace weft {
 using detail::value;
 
 Var<VolumeArrays> volume_at(In<std::uint64_t> id, Loc loc) {
-  tracing::CallPlace place(loc);
-  const detail::Found<VolumeArrays> found = detail::read_at<VolumeArrays>(id.id, detail::kVolumeTag, loc);
-  if (tracing::Trace::current(loc).debug().checks) {
-    const UInt64 handle(id.id, detail::FromId{});
-    assert_(In<bool>(found.tag == detail::kVolumeTag, loc), "the handle", handle,
-            "names no volume, or one that is no more");
-  }
-  return found.data;
+  return detail::structure_at<VolumeArrays>(
+      id, {detail::kVolumeTag, "a volume", "names no volume, or one that is no more"}, loc);
 }
 
 namespace detail {

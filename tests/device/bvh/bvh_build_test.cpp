@@ -1,4 +1,6 @@
 // Hierarchies of boxes: every build is a valid tree of its boxes, tight, the same each time, and good.
+#include <weft/runtime/geometry/bvh_query.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -336,15 +338,16 @@ const auto count_around = kernel("count_around", [](Var<BvhData> bvh, Arr<const 
   }
   counts[i] = found;
 });
-// Counts the nodes of the hierarchies that an array refers to.
-const auto count_nodes = kernel("count_nodes", [](Arr<const BvhData> trees, Arr<int> counts) {
+// Counts the nodes of hierarchies by their handles.
+const auto count_nodes = kernel("count_nodes", [](Arr<const std::uint64_t> ids, Arr<int> counts) {
   Int i = tid();
+  const Var<BvhData> tree = bvh_at(ids[i]);
   Int node = 0, depth = 0;
   While (node >= 0) {
     depth += 1;
-    node = bitcast<int>(Float(trees[i].nodes[node].lower0.w));
+    node = bitcast<int>(Float(tree.nodes[node].lower0.w));
   }
-  counts[i] = depth + 1000 * trees[i].count;
+  counts[i] = depth + 1000 * tree.count;
 });
 
 TEST_P(BvhBuild, kernels_take_a_hierarchy_as_an_argument) {
@@ -363,7 +366,7 @@ TEST_P(BvhBuild, kernels_take_a_hierarchy_as_an_argument) {
         expected += all(less_equal(boxes.lowers[b], points[i])) && all(less_equal(points[i], boxes.uppers[b]));
       ASSERT_EQ(got[i], expected) << i;
     }
-    launch(count_nodes, 1, bvh.header(), counts);
+    launch(count_nodes, 1, Array<std::uint64_t>(device(), {bvh.id()}), counts);
     EXPECT_GE(counts.at(0), 1001 + 1000 * (int(boxes.size()) - 1));
     EXPECT_LE(counts.at(0), 1000 * int(boxes.size()) + bvh.depth());
   }

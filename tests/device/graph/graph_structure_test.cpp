@@ -261,6 +261,20 @@ TEST_P(GraphStructures, a_graph_refuses_a_hierarchy_that_was_built_otherwise_sin
   EXPECT_EQ(found.to_vector(), all_of(30));
 }
 
+TEST_P(GraphStructures, a_hierarchy_of_views_is_found_as_a_graph_left_it_by_an_id_of_later) {
+  Array<vec3> both = full<vec3>(device(), 180, vec3(50, 50, 50));
+  Bvh bvh(device(), both.slice(0, 180, 2), both.slice(1, 180, 2), {.leaf_size = 8});
+  const Graph refits = capture(device(), [&] { bvh.refit(); });
+  const Array<std::uint64_t> id(device(), {bvh.id()});
+  Array<int> found = zeros<int>(device(), 2);
+  launch(count_boxes_by_id, 1, id, found);
+  EXPECT_EQ(found.to_vector(), all_of(0));
+  both.zero();
+  refits.launch();
+  launch(count_boxes_by_id, 1, id, found);
+  EXPECT_EQ(found.to_vector(), all_of(90));
+}
+
 TEST_P(GraphStructures, a_hierarchy_of_nothing_stays_what_it_is) {
   const Array<vec3> none = zeros<vec3>(device(), 0);
   Bvh bvh(device(), none, none);

@@ -1,4 +1,5 @@
 // Volumes in kernels: every voxel of a known grid, values between voxels, space, stores and numbers of voxels.
+#include <weft/runtime/geometry/hash_grid.h>
 #include <weft/runtime/volume/volume.h>
 #include <weft/runtime/volume/volume_query.h>
 
@@ -7,7 +8,6 @@
 #include <limits>
 #include <random>
 
-#include "../../../runtime/volume/files/nvdb_file.h"
 #include "../../common/volume_grids.h"
 #include "../device_test.h"
 
@@ -20,8 +20,7 @@ namespace {
 DEVICE_TEST(VolumeTest);
 
 Volume some_volume(const Device& device, VolumeType type) {
-  const std::vector<std::vector<std::byte>> grids = {test::some_grid(type)};
-  return Volume::load(device, grids::file_of(grids, VolumeCodec::none));
+  return Volume::load(device, test::file_of({test::some_grid(type)}, VolumeCodec::none));
 }
 
 /// All voxels of the grid, voxels beside it, and some far away.
@@ -280,9 +279,7 @@ TEST_P(VolumeTest, a_transform_that_is_written_is_part_of_the_grid) {
   map[9] = 0.5, map[13] = 0.25, map[17] = 0.125;
   map[18] = -1, map[19] = -2, map[20] = -3;
   transform.assign(map);
-  const auto file = [&] {
-    return grids::file_of(std::vector<std::vector<std::byte>>{volume.bytes()}, VolumeCodec::none);
-  };
+  const auto file = [&] { return test::file_of({volume.bytes()}, VolumeCodec::none); };
   const Volume again = Volume::load(device(), file());
   EXPECT_EQ(again.info().matrix(1, 1), 4);
   EXPECT_EQ(again.info().matrix(0, 1), 0);
@@ -315,8 +312,7 @@ TEST_P(VolumeTest, a_store_sets_voxels_of_leaves_alone) {
   for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(got[k], values[k]) << k;
   EXPECT_EQ(got[4], vec3(test::kBackground, test::kBackground + 1, test::kBackground + 2));
   // What was stored is part of the grid, whose checksums are right, and nothing became active.
-  const Volume again =
-      Volume::load(device(), grids::file_of(std::vector<std::vector<std::byte>>{volume.bytes()}, VolumeCodec::zip));
+  const Volume again = Volume::load(device(), test::file_of({volume.bytes()}, VolumeCodec::zip));
   EXPECT_EQ(again.info().voxels, volume.info().voxels);
   launch(lookup_kernel<vec3>(), n, again, at, out);
   EXPECT_EQ(out.to_vector(), got);
@@ -413,6 +409,26 @@ TEST_P(VolumeTest, is_found_by_its_handle_and_nothing_by_others) {
   launch(by_handle_kernel, 4, Array<std::uint64_t>(device(), ids),
          Array<vec3i>(device(), std::vector<vec3i>(4, vec3i{1, 2, 3})), out);
   EXPECT_EQ(out.to_vector(), (std::vector<float>{float(test::number_of({1, 2, 3})) + 1000, 1000, 0, 0}));
+}
+
+TEST_P(VolumeTest, debug_mode_reports_handles_of_other_things) {
+  const auto take = kernel("take",
+                           [](Arr<const std::uint64_t> ids, Arr<float> out) {
+                             out[tid()] = volume_lookup<float>(ids[tid()], Vec3i(1, 2, 3));
+                           },
+                           {.debug = true});
+  const auto report_of = [&](std::uint64_t id) {
+    const Array<float> out = zeros<float>(device(), 1);
+    launch(take, 1, Array<std::uint64_t>(device(), {id}), out);
+    return error_of([&] { out.to_vector(); });
+  };
+  Volume gone = some_volume(device(), VolumeType::float32);
+  const std::uint64_t id = gone.id();
+  gone = {};
+  expect_contains(report_of(id), std::to_string(id) + " names no volume, or one that is no more");
+  HashGrid grid(device(), 4, 4, 4);
+  grid.build(zeros<vec3>(device(), 3), 1);
+  expect_contains(report_of(grid.id()), "is that of a hash grid, but used for a volume");
 }
 
 TEST_P(VolumeTest, of_another_type_or_none_is_refused) {

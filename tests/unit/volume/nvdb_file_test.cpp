@@ -53,7 +53,7 @@ TEST(NvdbFile, gives_back_the_grids_that_were_written) {
   for (const VolumeCodec codec : codecs())
     for (const std::uint64_t magic : {grids::kMagic, grids::kFileMagic}) {
       SCOPED_TRACE(int(codec));
-      std::vector<std::byte> file = grids::file_of(grids, codec);
+      std::vector<std::byte> file = test::file_of(grids, codec);
       EXPECT_EQ(get<std::uint64_t>(file, 0), grids::kMagic) << "as 32.4 reads it";
       put(std::span(file), 0, magic);
       const std::vector<Entry> entries = grids::entries_of(file);
@@ -67,10 +67,10 @@ TEST(NvdbFile, gives_back_the_grids_that_were_written) {
 
 TEST(NvdbFile, may_have_several_segments_and_sizes_without_prefixes) {
   const std::vector<std::vector<std::byte>> grids = two_grids();
-  std::vector<std::byte> file = grids::file_of(std::span(grids).first(1), VolumeCodec::zip);
+  std::vector<std::byte> file = test::file_of({grids[0]}, VolumeCodec::zip);
   // The size of the packed grid, as some writers state it.
   put(std::span(file), 16 + 8, get<std::uint64_t>(file, 16 + 8) - 8);
-  const std::vector<std::byte> more = grids::file_of(std::span(grids).last(1), VolumeCodec::none);
+  const std::vector<std::byte> more = test::file_of({grids[1]}, VolumeCodec::none);
   file.insert(file.end(), more.begin(), more.end());
   const std::vector<Entry> entries = grids::entries_of(file);
   ASSERT_EQ(entries.size(), 2u);
@@ -94,7 +94,7 @@ TEST(NvdbFile, may_be_grids_as_they_are_in_memory) {
 
 TEST(NvdbFile, of_index_grids_is_in_the_form_of_later_versions) {
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::on_index, few_voxels())};
-  const std::vector<std::byte> file = grids::file_of(grids, VolumeCodec::none);
+  const std::vector<std::byte> file = test::file_of(grids, VolumeCodec::none);
   EXPECT_EQ(get<std::uint64_t>(file, 0), grids::kFileMagic);
   EXPECT_EQ(grids::grid_of(file, grids::entries_of(file)[0]), grids[0]);
 }
@@ -102,7 +102,7 @@ TEST(NvdbFile, of_index_grids_is_in_the_form_of_later_versions) {
 TEST(NvdbFile, that_ends_early_is_refused) {
   const std::vector<std::vector<std::byte>> grids = two_grids();
   for (const VolumeCodec codec : codecs()) {
-    const std::vector<std::byte> file = grids::file_of(grids, codec);
+    const std::vector<std::byte> file = test::file_of(grids, codec);
     const std::size_t facts = 16 + 2 * (176 + 8);
     for (std::size_t size = 0; size < file.size(); size += size < facts + 16 ? 1 : file.size() / 50 + 1)
       EXPECT_NE(refusal(std::span(file).first(size)), "") << "codec " << int(codec) << ", " << size << " bytes";
@@ -143,7 +143,7 @@ TEST(NvdbFile, that_is_damaged_is_refused_with_the_reason) {
       {zip, payload + 100, 0x1234567890abcdef, 8, ""},
   };
   for (const Damage& d : all) {
-    std::vector<std::byte> file = grids::file_of(grids, d.codec);
+    std::vector<std::byte> file = test::file_of(grids, d.codec);
     std::memcpy(file.data() + d.at, &d.value, std::size_t(d.bytes));
     const std::string why = refusal(file);
     EXPECT_NE(why, "") << "at " << d.at;
@@ -155,7 +155,7 @@ TEST(NvdbFile, that_is_damaged_is_refused_with_the_reason) {
 TEST(NvdbFile, of_empty_blobs_is_refused) {
   if (!grids::has_codec(VolumeCodec::blosc)) GTEST_SKIP() << "this build does not have Blosc";
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::float32, few_voxels())};
-  std::vector<std::byte> file = grids::file_of(grids, VolumeCodec::blosc);
+  std::vector<std::byte> file = test::file_of(grids, VolumeCodec::blosc);
   file.resize(16 + 176 + 8 + 4 * 8);
   const std::span<std::byte> bytes(file);
   put(bytes, 16, std::uint64_t(0xffffffe0));
@@ -185,7 +185,7 @@ TEST(NvdbFile, with_random_changes_crashes_nothing) {
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::float32, {{1, 2, 3}}, false)};
   int refused = 0;
   for (const VolumeCodec codec : codecs()) {
-    const std::vector<std::byte> good = grids::file_of(grids, codec);
+    const std::vector<std::byte> good = test::file_of(grids, codec);
     for (int k = 0; k < 1000; ++k) {
       std::vector<std::byte> file = good;
       for (int n = 0; n < 2; ++n)
@@ -246,7 +246,7 @@ TEST(NvdbFile, of_nanovdb_with_any_checksum_is_read) {
 
 TEST(NvdbFile, that_weft_writes_is_read_by_nanovdb) {
   const std::vector<std::vector<std::byte>> grids = two_grids();
-  const std::vector<std::byte> file = grids::file_of(grids, VolumeCodec::none);
+  const std::vector<std::byte> file = test::file_of(grids, VolumeCodec::none);
   std::istringstream stream(std::string(reinterpret_cast<const char*>(file.data()), file.size()));
   const auto handles = nanovdb::io::readGrids(stream);
   ASSERT_EQ(handles.size(), 2u);

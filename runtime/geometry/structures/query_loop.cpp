@@ -1,5 +1,5 @@
 // Refuses loops over queries that would find nothing, and reports limits that find nothing.
-#include "query_once.h"
+#include "query_loop.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 namespace weft::detail {
 
 void QueryOnce::begin() {
-  ir::Builder& builder = tracing::Trace::current(loc_).builder();
-  if (begun_) ir::fail(builder.module(), loc_, "a query is gone through twice: make one for each loop");
+  ir::Builder& builder = tracing::Trace::current(loc).builder();
+  if (begun_) ir::fail(builder.module(), loc, "a query is gone through twice: make one for each loop");
   if (builder.loop_since(made_in_))
-    ir::fail(builder.module(), loc_,
+    ir::fail(builder.module(), loc,
              "a query that was made outside a loop is gone through in it: it would find nothing from the second round "
              "on; make it inside");
   begun_ = true;
