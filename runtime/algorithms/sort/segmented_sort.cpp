@@ -33,7 +33,7 @@ void number_segments(AlgorithmCall& call, const Array<int>& offsets, const Array
   call.run(zero, segments.size(), segments);
   call.run(mark, offsets.size(), offsets, segments);
   const auto before = call.mark();
-  scan_runs(call, segments, segments, {.inclusive = true});
+  scan_runs(call, segments, segments, true);
   call.back_to(before);
 }
 

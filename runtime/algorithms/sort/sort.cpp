@@ -144,12 +144,12 @@ void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& va
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
     if (scalar) {
       count_scalar(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
-      scan_runs(call, counts, counts, {});
+      scan_runs(call, counts, counts, false);
       call.back_to(mark);
       move_scalar(call, pass, pairs, counts, columns);
     } else if (coarse) {
       count_coarse(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
-      scan_runs(call, counts, counts, {});
+      scan_runs(call, counts, counts, false);
       call.back_to(mark);
       scatter_coarse(call, pass, pairs, counts, columns);
     } else {
