@@ -118,12 +118,11 @@ void set_all(const AlgorithmCall& call, const Array<T>& a, T value) {
   call.run(set, a.size(), a, value);
 }
 
-/// The memory of an array by four elements each, as a W; a remainder at the end is left out. Never empty: a launch
-/// refuses an empty array even for kernels that do not read it.
-template <class T, class W = vec<4, T>>
-class Quads : public Array<W, 1> {
+/// The memory of an array by four elements each; a remainder at the end is left out. Never empty: a launch refuses an
+/// empty array even for kernels that do not read it.
+template <class T>
+class Quads : public Array<vec<4, T>, 1> {
  public:
-  static_assert(sizeof(W) == 4 * sizeof(T));
   explicit Quads(const Array<T>& a) {
     this->storage_ = a.storage();
     this->address_ = a.address();

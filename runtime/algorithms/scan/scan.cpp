@@ -25,7 +25,7 @@ constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 102
 constexpr std::int64_t kVectorRun = 4096, kFewVectorRuns = 4;
 
 /// How runs are traversed: by what.
-enum class By { threads, pairs, subgroups, vectors };
+enum class By { threads, subgroups, vectors };
 
 std::int64_t vector_run(std::int64_t n, bool alone) {
   return alone || n <= kFewVectorRuns * kVectorRun ? std::max(n, kVectorRun) : kVectorRun;
@@ -60,9 +60,7 @@ class Level {
       by_ = By::vectors;
     else if (!call.coarse() && device.subgroup_size > 0)
       by_ = By::subgroups;
-    else if (wide_ && call.coarse() && sizeof(T) == 4 && device.int64)
-      by_ = By::pairs;
-    if (by_ == By::vectors || by_ == By::subgroups) lanes_ = device.subgroup_size;
+    if (by_ != By::threads) lanes_ = device.subgroup_size;
     run_ = by_ == By::vectors ? vector_run(in.size(), device.host_threads == 1 && !RealScalar<T>)
                               : run_length(in.size(), call.coarse(), lanes_);
     runs_ = ceil_div(in.size(), run_);
@@ -78,9 +76,7 @@ class Level {
     if (by_ == By::vectors) return work_.run(vectors().sums, runs_ * lanes_, in_, sums_, n, run_);
     if (by_ == By::subgroups)
       return work_.run(rows().sums[wide_], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
-    if constexpr (sizeof(T) == 4)
-      if (by_ == By::pairs) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
-    work_.run(one_by_one().sums, runs_, in_, sums_, n, run_);
+    work_.run(runs_of_threads().sums[wide_], runs_, in_, quads(in_), sums_, n, run_);
   }
 
   /// Call after the sums have been scanned.
@@ -92,11 +88,8 @@ class Level {
     if (by_ == By::subgroups)
       return work_.run(rows().scan(wide_, inclusive_, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
                        runs_, rows_of_run());
-    if constexpr (sizeof(T) == 4)
-      if (by_ == By::pairs)
-        return work_.run(pairs().scan[inclusive_][whole], runs_, in_, two_pairs(in_), sums_, out_, two_pairs(out_), n,
-                         run_);
-    work_.run(one_by_one().scan[inclusive_][whole], runs_, in_, sums_, out_, n, run_);
+    work_.run(runs_of_threads().scan(wide_, inclusive_, whole), runs_, in_, quads(in_), sums_, out_, quads(out_), n,
+              run_);
   }
 
  private:
@@ -104,11 +97,7 @@ class Level {
     static const RowKernels<T> kernels;
     return kernels;
   }
-  static const PairKernels<T>& pairs() {
-    static const PairKernels<T> kernels;
-    return kernels;
-  }
-  static const RunKernels<T>& one_by_one() {
+  static const RunKernels<T>& runs_of_threads() {
     static const RunKernels<T> kernels;
     return kernels;
   }
@@ -116,7 +105,6 @@ class Level {
     return made_once<VectorKernels<T>>(int(lanes_), [&] { return VectorKernels<T>(int(lanes_)); });
   }
   static Array<vec<4, T>> quads(const Array<T>& a) { return Quads<T>(a); }
-  static Array<TwoPairs> two_pairs(const Array<T>& a) { return Quads<T, TwoPairs>(a); }
 
   std::int64_t rows_of_run() const { return run_ / (kQuad * lanes_); }
   std::int64_t threads() const {

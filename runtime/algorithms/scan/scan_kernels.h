@@ -1,4 +1,4 @@
-// The kernels of scans, which add up runs and scan them, in four ways of going through memory. Internal to the
+// The kernels of scans, which add up runs and scan them, in three ways of going through memory. Internal to the
 // runtime.
 #pragma once
 #include <vector>
@@ -20,93 +20,60 @@ Var<T> next_sum(Var<T>& sum, const Var<T>& x, bool inclusive) {
   return before;
 }
 
-/// Kernels with a thread per run, one element after the other. make_scan() with `whole` is for a single run, and does
-/// not read `before`.
+/// Kernels with a thread per run, one element after the other. With `wide` four are read and written at once, which the
+/// memory's alignment must allow: software devices split accesses by scalar and thread, and these into words of 64
+/// bits. Runs begin at multiples of four elements. make_scan() with `whole` is for a single run, and does not read
+/// `before`.
 template <class T>
 struct RunKernels {
-  static auto make_sums() {
+  static auto make_sums(bool wide) {
     return kernel("sums of runs",
-                  [](Arr<const T> in, Arr<T> sums, Int n, Int run) {
+                  [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<T> sums, Int n, Int run) {
                     Int t = tid(), first = t * run, last = first + min(run, n - first);
                     Var<T> sum = T(0);
+                    if (wide) {
+                      for (auto q : range(first / kQuad, last / kQuad)) {
+                        const Vec<4, T> x = quads[q];
+                        sum += x[0] + x[1] + (x[2] + x[3]);
+                      }
+                      first = last - last % kQuad;
+                    }
                     for (auto i : range(first, last)) sum += in[i];
                     sums[t] = sum;
                   },
                   {.block = 64});
   }
-  static auto make_scan(bool inclusive, bool whole) {
+  static auto make_scan(bool wide, bool inclusive, bool whole) {
     return kernel("scan of runs",
-                  [=](Arr<const T> in, Arr<const T> before, Arr<T> out, Int n, Int run) {
+                  [=](Arr<const T> in, Arr<const vec<4, T>> quads, Arr<const T> before, Arr<T> out,
+                      Arr<vec<4, T>> out_quads, Int n, Int run) {
                     Int t = tid(), first = t * run, last = first + min(run, n - first);
                     Var<T> sum = T(0);
                     if (!whole) sum = before[t];
+                    if (wide) {
+                      for (auto q : range(first / kQuad, last / kQuad)) {
+                        const Vec<4, T> x = quads[q];
+                        Vec<4, T> sums;
+                        for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
+                        out_quads[q] = sums;
+                      }
+                      first = last - last % kQuad;
+                    }
                     for (auto i : range(first, last)) out[i] = next_sum<T>(sum, in[i], inclusive);
                   },
                   {.block = 64});
   }
 
-  decltype(make_sums()) sums = make_sums();
-  decltype(make_scan(false, false)) scan[2][2] = {{make_scan(false, false), make_scan(false, true)},
-                                                  {make_scan(true, false), make_scan(true, true)}};
-};
-
-/// Two pairs of 32-bit elements.
-using TwoPairs = vec<2, std::uint64_t>;
-
-/// RunKernels for elements of 32 bits that are read and written as pairs of 64 bits. CPU drivers that
-/// gather slowly turn each access of a subgroup into one per lane; this makes half as many.
-template <class T>
-struct PairKernels {
-  static Vec<4, T> unpack(const Vec<2, std::uint64_t>& pairs) {
-    Vec<4, T> x;
-    for (int k = 0; k < 2; ++k) {
-      x[2 * k] = bitcast<T>(UInt(pairs[k]));
-      x[2 * k + 1] = bitcast<T>(UInt(pairs[k] >> 32ull));
-    }
-    return x;
+  RunKernels() {
+    for (int k = 0; k < 2; ++k) sums.push_back(make_sums(k));
+    for (int k = 0; k < 8; ++k) scans.push_back(make_scan(k & 4, k & 2, k & 1));
   }
-  static Vec<2, std::uint64_t> pack(const Vec<4, T>& x) {
-    const auto pair = [&](int k) {
-      return UInt64(bitcast<unsigned>(x[2 * k])) | (UInt64(bitcast<unsigned>(x[2 * k + 1])) << 32ull);
-    };
-    return Vec<2, std::uint64_t>(pair(0), pair(1));
-  }
-  static auto make_sums() {
-    return kernel("sums of runs of pairs",
-                  [](Arr<const T> in, Arr<const TwoPairs> pairs, Arr<T> sums, Int n, Int run) {
-                    Int t = tid(), first = t * run, last = first + min(run, n - first);
-                    Var<T> sum = T(0);
-                    for (auto q : range(first / kQuad, last / kQuad)) {
-                      const Vec<4, T> x = unpack(pairs[q]);
-                      sum += x[0] + x[1] + (x[2] + x[3]);
-                    }
-                    for (auto i : range(max(first, last - last % kQuad), last)) sum += in[i];
-                    sums[t] = sum;
-                  },
-                  {.block = 64});
-  }
-  static auto make_scan(bool inclusive, bool whole) {
-    return kernel("scan of runs of pairs",
-                  [=](Arr<const T> in, Arr<const TwoPairs> pairs, Arr<const T> before, Arr<T> out,
-                      Arr<TwoPairs> out_pairs, Int n, Int run) {
-                    Int t = tid(), first = t * run, last = first + min(run, n - first);
-                    Var<T> sum = T(0);
-                    if (!whole) sum = before[t];
-                    for (auto q : range(first / kQuad, last / kQuad)) {
-                      const Vec<4, T> x = unpack(pairs[q]);
-                      Vec<4, T> sums;
-                      for (int k = 0; k < kQuad; ++k) sums[k] = next_sum<T>(sum, x[k], inclusive);
-                      out_pairs[q] = pack(sums);
-                    }
-                    for (auto i : range(max(first, last - last % kQuad), last))
-                      out[i] = next_sum<T>(sum, in[i], inclusive);
-                  },
-                  {.block = 64});
+  const auto& scan(bool wide, bool inclusive, bool whole) const {
+    return scans[std::size_t(4 * wide + 2 * inclusive + whole)];
   }
 
-  decltype(make_sums()) sums = make_sums();
-  decltype(make_scan(false, false)) scan[2][2] = {{make_scan(false, false), make_scan(false, true)},
-                                                  {make_scan(true, false), make_scan(true, true)}};
+  std::vector<decltype(make_sums(false))> sums;
+  std::vector<decltype(make_scan(false, false, false))> scans;
 };
 
 /// Kernels with a subgroup per run, which it traverses in rows of four elements per lane, side by side.
