@@ -26,9 +26,8 @@ Bool is_box(const Vec3& lower, const Vec3& upper) {
 Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upper * 0.5f; }
 
 // Finds the bounds of all centres, and counts the boxes that are none. Each thread visits every `threads`-th box.
-template <bool kChecked>
 auto bounds_kernel() {
-  return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
+  return kernel("bvh_bounds",
                 [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
                   const tracing::AsWritten as_written;
                   CurveBounds bounds;
@@ -49,7 +48,7 @@ auto bounds_kernel() {
                   If (subgroup_elect() & (ignored > 0u)) {
                     atomic_add(info[kBvhIgnored], ignored);
                   }
-                  if constexpr (kChecked)
+                  if (tracing::Trace::current().debug().checks)
                     assert_(bad < 0, "a hierarchy of boxes ignores primitive", bad,
                             "and others like it: its box is none");
                 },
@@ -133,11 +132,9 @@ TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& pr
 void order_by_curve(const BvhBuild& build, const Array<int>& groups) {
   const BvhData& d = build.data;
   const std::int64_t n = build.count();
-  static const auto bounds = bounds_kernel<false>();
-  static const auto checked_bounds = bounds_kernel<true>();
+  static const auto bounds = bounds_kernel();
   const std::int64_t blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
-  launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
-         blocks * kBlock);
+  launch(bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n, blocks * kBlock);
   if (build.fine_keys.is_null())
     order_by(build, build.keys, groups);
   else

@@ -70,30 +70,25 @@ namespace {
 
 /// Finds the cell of each point, and counts the points of each cell; the cell after the last one has the invalid
 /// points.
-template <bool kRanks, bool kChecked>
-auto make_count() {
-  return kernel(kChecked ? "hash_grid_count_checked" : "hash_grid_count",
-                [](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of, Arr<int> ranks, Vec3i dims,
-                   Vec3 per_dim, Float per_width, Int none) {
-                  const tracing::AsWritten as_written;
-                  Int i = tid();
-                  Vec3 p = points[i];
-                  Int at[3];
-                  for (int k = 0; k < 3; ++k)
-                    at[k] = Int(wrapped(cell_along(p[k], per_width), Float(dims[k]), per_dim[k]));
-                  Bool real = is_finite(p);
-                  Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
-                  cell_of[i] = UInt(cell);
-                  Int before = atomic_add(counts[cell], 1);
-                  if constexpr (kRanks) ranks[i] = before;
-                  if constexpr (kChecked) assert_(real, "a hash grid ignores point", i, "which is at", p);
-                });
+auto make_count(bool with_ranks) {
+  return kernel("hash_grid_count", [with_ranks](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of,
+                                                Arr<int> ranks, Vec3i dims, Vec3 per_dim, Float per_width, Int none) {
+    const tracing::AsWritten as_written;
+    Int i = tid();
+    Vec3 p = points[i];
+    Int at[3];
+    for (int k = 0; k < 3; ++k) at[k] = Int(wrapped(cell_along(p[k], per_width), Float(dims[k]), per_dim[k]));
+    Bool real = is_finite(p);
+    Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
+    cell_of[i] = UInt(cell);
+    Int before = atomic_add(counts[cell], 1);
+    if (with_ranks) ranks[i] = before;
+    if (tracing::Trace::current().debug().checks) assert_(real, "a hash grid ignores point", i, "which is at", p);
+  });
 }
-const auto& count_kernel(bool ranks) {
-  using K = decltype(make_count<true, true>());
-  static const K all[2][2] = {{make_count<false, false>(), make_count<false, true>()},
-                              {make_count<true, false>(), make_count<true, true>()}};
-  return all[ranks][debug_mode().checks];
+const auto& count_kernel(bool with_ranks) {
+  static const decltype(make_count(true)) all[] = {make_count(false), make_count(true)};
+  return all[with_ranks];
 }
 
 const auto& place_kernel() {
