@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "../../../frontend/language/report.h"
+#include "../../algorithms/common/call.h"
 #include "../../algorithms/sort.h"
 #include "../../core/view.h"
 #include "bvh_build.h"
@@ -84,13 +85,6 @@ auto keys_kernel(bool again) {
   });
 }
 
-auto gather_groups_kernel() {
-  return kernel("bvh_gather_groups", [](Arr<const int> by_primitive, Arr<const int> order, Arr<int> groups) {
-    Int i = tid();
-    groups[i] = by_primitive[order[i]];
-  });
-}
-
 // Sorts in the memory of the nodes, which are written later, unless the tree is so small that it does not suffice.
 template <class K>
 void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
@@ -105,12 +99,11 @@ void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& gro
   const BvhData& d = build.data;
   static const auto first_keys = keys_kernel<B>(false);
   static const auto keys_again = keys_kernel<B>(true);
-  static const auto gather_groups = gather_groups_kernel();
   launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
   sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
   if (!build.grouped) return;
   // The sort is stable: the order within a group stays.
-  launch(gather_groups, build.count(), groups, build.order, d.groups);
+  launch(gather_kernel<int, int>(), build.count(), d.groups, groups, build.order);
   sort_pairs(build, d.groups, 32);
   launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
 }

@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "../../../frontend/language/any_floats.h"
 #include "../../../frontend/language/atomic.h"
 #include "../../../frontend/language/report.h"
 #include "../../../frontend/support/error.h"
 #include "../../../frontend/support/invalid.h"
+#include "../../algorithms/common/call.h"
 #include "../../algorithms/scan.h"
 #include "../../algorithms/sort.h"
 #include "../../array_create.h"
@@ -102,16 +102,6 @@ const auto& place_kernel() {
 
 const auto& number_kernel() {
   static const auto k = kernel("hash_grid_number", [](Arr<int> points) { points[tid()] = tid(); });
-  return k;
-}
-
-template <class T>
-const auto& gather_kernel() {
-  static const auto k = kernel("hash_grid_gather", [](Arr<const T> by_point, Arr<const int> points, Arr<T> by_place) {
-    const tracing::AnyFloats any;
-    Int i = tid();
-    by_place[i] = by_point[points[i]];
-  });
   return k;
 }
 
@@ -228,9 +218,9 @@ void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<in
   by_group.copy_from(groups);
   radix_sort_pairs(by_group, d.points, {.scratch = s.scratch});
   const Array<unsigned> keys = part(s.keys, n);
-  launch(gather_kernel<unsigned>(), n, cell_of, d.points, keys);
+  launch(gather_kernel<unsigned, int>(), n, keys, cell_of, d.points);
   radix_sort_pairs(keys, d.points, by_cell);
-  launch(gather_kernel<int>(), n, groups, d.points, d.groups);
+  launch(gather_kernel<int, int>(), n, d.groups, groups, d.points);
 }
 
 void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
@@ -309,7 +299,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
       detail::write_element(s);
     });
     // A tape hears this launch, so that gradients pass through it.
-    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
+    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3, int>(), n, d.positions, points, d.points);
     capture ? undo->done() : s.generation->hold(detail::use_of(s).number);
   });
 }
