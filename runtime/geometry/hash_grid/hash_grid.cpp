@@ -224,20 +224,13 @@ void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<in
 }
 
 void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
-  if (points.is_null()) invalid("a hash grid is given a null array of points");
-  if (points.is_freed()) invalid("a hash grid is given points that were freed");
-  if (points.device() != s.device)
-    invalid(
-        fmt::format("a hash grid on device {} is given points on device {}", s.device.name(), points.device().name()));
+  require_array(s.device, points, "a hash grid", "points");
   if (!(cell_width > 0) || !std::isnormal(1 / cell_width))
     invalid("a hash grid is given cells of width {}", cell_width);
   if (points.size() > (1ll << 31) - (1 << 16))
     unsupported("a hash grid of {} points; it counts to 2^31 - 2^16", points.size());
   if (groups.is_null()) return;
-  if (groups.is_freed()) invalid("a hash grid is given groups that were freed");
-  if (groups.device() != s.device)
-    invalid(
-        fmt::format("a hash grid on device {} is given groups on device {}", s.device.name(), groups.device().name()));
+  require_array(s.device, groups, "a hash grid", "groups");
   if (groups.size() != points.size())
     invalid("a hash grid of {} points is given {} groups", points.size(), groups.size());
 }
