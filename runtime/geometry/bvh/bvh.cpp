@@ -119,16 +119,15 @@ Device Bvh::device() const { return state().tree.device; }
 std::int64_t Bvh::size() const { return state().tree.data.count; }
 const BvhOptions& Bvh::options() const { return state().tree.options; }
 int Bvh::depth(Loc loc) const {
-  return detail::called_from(loc, [&] { return std::max(1, int(arrays().info.at(detail::kBvhDepth))); });
+  return detail::called_from(loc, [&] { return std::max(1, int(data().info.at(detail::kBvhDepth))); });
 }
 std::int64_t Bvh::ignored(Loc loc) const {
-  return detail::called_from(loc, [&] { return arrays().info.at(detail::kBvhIgnored); });
+  return detail::called_from(loc, [&] { return data().info.at(detail::kBvhIgnored); });
 }
-const BvhData& Bvh::arrays() const {
+const BvhData& Bvh::data() const {
   state().tree.check_whole();
   return state().tree.data;
 }
-const BvhData& Bvh::data() const { return arrays(); }
 const Array<BvhData>& Bvh::header() const {
   state().tree.check_whole();
   return state().tree.header;
