@@ -79,16 +79,11 @@ class Bvh {
   /// The number of primitives.
   std::int64_t size() const;
   const BvhOptions& options() const;
-  /// Whether the hierarchy was made with groups.
-  bool is_grouped() const { return !options().groups.is_null(); }
   /// The number of nodes on the longest path down from the root, which a walk needs as its stack. Waits.
   int depth(Loc loc = Loc::here()) const;
   /// The number of primitives whose box is invalid. Waits.
   std::int64_t ignored(Loc loc = Loc::here()) const;
 
-  const Array<BvhNode>& nodes() const { return arrays().nodes; }
-  const Array<int>& primitives() const { return arrays().primitives; }
-  const Array<int>& parents() const { return arrays().parents; }
   /// The value that kernels take, also as a member of a struct of yours: the hierarchy as it is now, with all of its
   /// arrays. Launches refuse this value once the device holds other data, so take it anew after each rebuild for
   /// another number of boxes or with other groups, and after each refit to other arrays.
@@ -105,7 +100,6 @@ class Bvh {
   detail::BvhTree& hand_over();
   /// The tree, for calls that change it. Errors: Error(invalid_argument) for the hierarchy of a mesh.
   detail::BvhTree& own_tree();
-  const BvhData& arrays() const;
   static Array<vec3> checked(const Device& device, std::span<const vec3> values, std::span<const vec3> lowers,
                              std::span<const vec3> uppers, Loc loc) {
     detail::called_from(loc, [&] { detail::check_boxes(lowers, uppers); });

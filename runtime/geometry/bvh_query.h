@@ -1,7 +1,8 @@
 // Queries on hierarchies of boxes, in kernels: the boxes that touch a box, a sphere or a capsule, or that a ray enters.
 #pragma once
+#include "../../frontend/kernels/names.h"
+#include "../../frontend/language/control.h"
 #include "../../frontend/language/struct_var.h"
-#include "bvh_group.h"
 #include "structures/handle.h"
 #include "structures/query_loop.h"
 
@@ -29,6 +30,26 @@ class BvhInKernel {
   BvhInKernel(const UInt64& id, Loc loc = Loc::here()) : data(bvh_at(id, loc)) {}
   Var<BvhData> data;
 };
+
+/// The place in a hierarchy where a query begins: the whole tree, or the result of bvh_group_root().
+///
+/// A root is named after the place from which it hangs: 2 * parent + which child of it, whether a node or a leaf.
+/// kBvhWhole is the whole tree, and kBvhNothing has nothing to find. Names are valid until the next build.
+struct BvhRoot {
+  BvhRoot() = default;
+  BvhRoot(const Int& name) : name(name) {}
+  std::optional<Int> name;  ///< none: the whole tree, at no cost
+};
+
+/// The root of the subtree with all primitives of a group (BvhOptions::groups) and no others; kBvhNothing for an empty
+/// group, and in a hierarchy without groups.
+///
+///   Int mine = bvh_group_root(tree, world[i]);
+///   for (auto k : bvh_query_aabb(tree, lower, upper, mine)) { ... }
+///
+/// Gradient: none.
+/// Cost: a binary search among the primitives: log2(N) + 2 reads.
+Int bvh_group_root(const BvhInKernel& bvh, In<int> group, Loc loc = Loc::here());
 
 /// Finds the numbers of all boxes that share a point with the box [lower, upper]; touching counts. A box with lower >
 /// upper along an axis, or a NaN, shares none.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "bvh.h"
-#include "bvh_group.h"
 #include "bvh_query.h"
 #include "hash_grid.h"
 #include "hash_grid_query.h"

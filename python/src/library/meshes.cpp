@@ -65,7 +65,7 @@ UInt64 handle(Id id) {
 
 BvhRoot root_of(const BvhInKernel& bvh, const Ids& group) {
   if (group.size() == 0) return {};
-  return bvh_group_root(bvh.data, value<int>(group, "a group"));
+  return bvh_group_root(bvh, value<int>(group, "a group"));
 }
 
 }  // namespace

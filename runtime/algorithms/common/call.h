@@ -108,7 +108,7 @@ class AlgorithmCall {
   std::uint64_t next_ = 0, end_ = 0;  ///< addresses in the scratch memory
 };
 
-/// Sets all of a few numbers: a launch of no more threads than that.
+/// Sets all elements.
 template <class T>
 void set_all(const AlgorithmCall& call, const Array<T>& a, T value) {
   static const auto set = kernel("set", [](Arr<T> a, Var<T> value) {
@@ -118,12 +118,32 @@ void set_all(const AlgorithmCall& call, const Array<T>& a, T value) {
   call.run(set, a.size(), a, value);
 }
 
-/// The memory of an array by four elements each, as a W; a remainder at the end is left out. Never empty: a launch
-/// refuses an empty array even for kernels that do not read it.
-template <class T, class W = vec<4, T>>
-class Quads : public Array<W, 1> {
+/// Copies all elements.
+template <class T>
+void copy_all(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from) {
+  static const auto copy = kernel("copy", [](Arr<T> to, Arr<const T> from) {
+    Int i = tid();
+    to[i] = from[i];
+  });
+  call.run(copy, to.size(), to, from);
+}
+
+/// The kernel of to[i] = from[numbers[i]], for numbers of type N.
+template <class T, class N>
+const auto& gather_kernel() {
+  static const auto gather = kernel("gather by number", [](Arr<T> to, Arr<const T> from, Arr<const N> numbers) {
+    const tracing::AnyFloats any;
+    Int i = tid();
+    to[i] = from[numbers[i]];
+  });
+  return gather;
+}
+
+/// The memory of an array by four elements each; a remainder at the end is left out. Never empty: a launch refuses an
+/// empty array even for kernels that do not read it.
+template <class T>
+class Quads : public Array<vec<4, T>, 1> {
  public:
-  static_assert(sizeof(W) == 4 * sizeof(T));
   explicit Quads(const Array<T>& a) {
     this->storage_ = a.storage();
     this->address_ = a.address();

@@ -40,49 +40,64 @@ Var<T> tree(Reduction by, int first, int count, const F& element) {
   return combine<T>(by, tree<T>(by, first, count / 2, element), tree<T>(by, first + count / 2, count / 2, element));
 }
 
-template <class T>
-struct Kernels {
-  /// The first level. Inner products multiply there; the levels above add.
-  static auto make(Reduction by, bool wide) {
-    return kernel("reduce", [=](Arr<const T> a, Arr<const T> b, Arr<const vec<4, T>> a4, Arr<const vec<4, T>> b4,
-                                Arr<T> out, Int n) {
-      const tracing::AsWritten as_written;  // the same bits on every device
-      // Minima and maxima are copies of elements.
-      std::optional<tracing::AnyFloats> any;
-      if (by == Reduction::min || by == Reduction::max) any.emplace();
-      Int t = tid(), first = t * kBranches;
-      const bool inner = by == Reduction::inner, adds = inner || by == Reduction::sum;
-      Var<T> result = T(0);
-      If (first + kBranches <= n) {
-        std::vector<Var<T>> x;
-        for (int q = 0; q < kBranches / 4 && wide; ++q) {
-          const Vec<4, T> four = a4[t * (kBranches / 4) + q];
-          for (int k = 0; k < 4; ++k) x.push_back(four[k]);
-          if (!inner) continue;
-          const Vec<4, T> factors = b4[t * (kBranches / 4) + q];
-          for (int k = 0; k < 4; ++k) x[std::size_t(4 * q + k)] = x[std::size_t(4 * q + k)] * factors[k];
-        }
-        for (int k = 0; k < kBranches && !wide; ++k)
-          x.push_back(inner ? a[first + k] * b[first + k] : Var<T>(a[first + k]));
-        result = tree<T>(by, 0, kBranches, [&](int k) { return x[std::size_t(k)]; });
-      }
-      Else {
-        result = tree<T>(by, 0, kBranches, [&](int k) {
-          const Int i = min(first + k, n - 1);
-          Var<T> x = a[i];
-          if (inner) x = x * b[i];
-          return adds ? select(first + k < n, x, nothing<T>()) : x;
-        });
-      }
-      out[t] = result;
+/// Sets `to` to the reduction of the kBranches elements from `first` on, of n.
+/// \param element  returns the element of a number
+/// \param all      returns the reduction where none of the elements is beyond the end
+template <class T, class Element, class All>
+void reduce_branches(Reduction by, Var<T>& to, const Int& first, const Int& n, const Element& element, const All& all) {
+  const tracing::AsWritten as_written;  // the same bits on every device
+  // Minima and maxima are copies of elements.
+  std::optional<tracing::AnyFloats> any;
+  if (by == Reduction::min || by == Reduction::max) any.emplace();
+  Var<T> result = T(0);
+  If (first + kBranches <= n) {
+    result = all();
+  }
+  Else {
+    result = tree<T>(by, 0, kBranches, [&](int k) {
+      const Var<T> x = element(min(first + k, n - 1));
+      return any ? x : select(first + k < n, x, nothing<T>());
     });
   }
-  using K = decltype(make(Reduction::sum, false));
-  K kernels[4][2] = {{make(Reduction::sum, false), make(Reduction::sum, true)},
-                     {make(Reduction::min, false), make(Reduction::min, true)},
-                     {make(Reduction::max, false), make(Reduction::max, true)},
-                     {make(Reduction::inner, false), make(Reduction::inner, true)}};
+  to = result;
+}
+
+/// The kernels of every reduction, each in two forms.
+template <class Make>
+class Kernels {
+ public:
+  explicit Kernels(Make make) {
+    for (int k = 0; k < 8; ++k) all_.push_back(make(Reduction(k / 2), k % 2));
+  }
+  const auto& operator()(Reduction by, bool form) const { return all_[std::size_t(2 * int(by) + form)]; }
+
+ private:
+  std::vector<std::invoke_result_t<Make, Reduction, bool>> all_;
 };
+
+/// A kernel of the first level for elements in a row. Inner products multiply there; the levels above add.
+template <class T>
+auto make_row(Reduction by, bool wide) {
+  return kernel("reduce", [=](Arr<const T> a, Arr<const T> b, Arr<const vec<4, T>> a4, Arr<const vec<4, T>> b4,
+                              Arr<T> out, Int n) {
+    Int t = tid(), first = t * kBranches;
+    const bool inner = by == Reduction::inner;
+    const auto element = [&](const Int& i) { return inner ? a[i] * b[i] : Var<T>(a[i]); };
+    const auto all = [&] {
+      std::vector<Var<T>> x;
+      for (int q = 0; q < kBranches / 4 && wide; ++q) {
+        const Vec<4, T> four = a4[t * (kBranches / 4) + q];
+        for (int k = 0; k < 4; ++k) x.push_back(four[k]);
+        if (!inner) continue;
+        const Vec<4, T> factors = b4[t * (kBranches / 4) + q];
+        for (int k = 0; k < 4; ++k) x[std::size_t(4 * q + k)] = x[std::size_t(4 * q + k)] * factors[k];
+      }
+      for (int k = 0; k < kBranches && !wide; ++k) x.push_back(element(first + k));
+      return tree<T>(by, 0, kBranches, [&](int k) { return x[std::size_t(k)]; });
+    };
+    reduce_branches<T>(by, out[t], first, n, element, all);
+  });
+}
 
 /// The scalars of an array: its dimensions, and one for the scalars of an element. Contiguous elements of any shape
 /// count as one dimension.
@@ -105,40 +120,20 @@ auto& scalar_at(const A& a, const Int& i, const Int& column, bool line) {
   return a(rows / a.shape(1), rows % a.shape(1), i % a.shape(2), column);
 }
 
-/// Kernels that add up numbers of type T, by column, as numbers of type R.
+/// A kernel that reduces numbers of type T, by column, as numbers of type R.
 template <class T, class R>
-struct ColumnKernels {
-  static auto make(Reduction by, bool line) {
-    return kernel("reduce columns", [=](Arr<const T, 4> a, Arr<const T, 4> b, Arr<R, 2> out, Int n) {
-      const tracing::AsWritten as_written;
-      std::optional<tracing::AnyFloats> any;
-      if (by == Reduction::min || by == Reduction::max) any.emplace();
-      auto [t, column] = tid<2>();
-      const Int first = t * kBranches;
-      const bool inner = by == Reduction::inner, adds = inner || by == Reduction::sum;
-      const auto element = [&, column = Int(column)](const Int& i) {
-        const Var<R> x = cast<R>(Var<T>(scalar_at(a, i, column, line)));
-        return inner ? x * cast<R>(Var<T>(scalar_at(b, i, column, line))) : x;
-      };
-      Var<R> result = R(0);
-      If (first + kBranches <= n) {
-        result = tree<R>(by, 0, kBranches, [&](int k) { return element(first + k); });
-      }
-      Else {
-        result = tree<R>(by, 0, kBranches, [&](int k) {
-          const Var<R> x = element(min(first + k, n - 1));
-          return adds ? select(first + k < n, x, nothing<R>()) : x;
-        });
-      }
-      out(t, column) = result;
-    });
-  }
-  using K = decltype(make(Reduction::sum, false));
-  K kernels[4][2] = {{make(Reduction::sum, false), make(Reduction::sum, true)},
-                     {make(Reduction::min, false), make(Reduction::min, true)},
-                     {make(Reduction::max, false), make(Reduction::max, true)},
-                     {make(Reduction::inner, false), make(Reduction::inner, true)}};
-};
+auto make_columns(Reduction by, bool line) {
+  return kernel("reduce columns", [=](Arr<const T, 4> a, Arr<const T, 4> b, Arr<R, 2> out, Int n) {
+    auto [t, column] = tid<2>();
+    const Int first = t * kBranches;
+    const auto element = [&, column = Int(column)](const Int& i) {
+      const Var<R> x = cast<R>(Var<T>(scalar_at(a, i, column, line)));
+      return by == Reduction::inner ? x * cast<R>(Var<T>(scalar_at(b, i, column, line))) : x;
+    };
+    const auto all = [&] { return tree<R>(by, 0, kBranches, [&](int k) { return element(first + k); }); };
+    reduce_branches<R>(by, out(t, column), first, n, element, all);
+  });
+}
 
 template <class T>
 T of_none(Reduction by) {
@@ -153,13 +148,13 @@ Reduction above(Reduction by) { return by == Reduction::inner ? Reduction::sum :
 
 template <class T>
 void reduce_levels(AlgorithmCall& call, Reduction by, Array<T> a, Array<T> b, const Array<T>& out) {
-  static const Kernels<T> all;
+  static const Kernels all(make_row<T>);
   for (;;) {
     const std::int64_t n = a.size(), results = ceil_div(n, kBranches);
     const Array<T> to = results == 1 ? out : call.take<T>(results);
     const bool wide = n >= kBranches && is_wide(a) && is_wide(b);
     const Array<vec<4, T>> a4 = Quads<T>(a), b4 = Quads<T>(b);
-    call.run(all.kernels[int(by)][wide], results, a, b, a4, b4, to, n);
+    call.run(all(by, wide), results, a, b, a4, b4, to, n);
     if (results == 1) return;
     a = b = to;
     by = above(by);
@@ -170,12 +165,12 @@ void reduce_levels(AlgorithmCall& call, Reduction by, Array<T> a, Array<T> b, co
 template <class T, class R>
 void reduce_columns(AlgorithmCall& call, Reduction by, const Array<T, 4>& a, const Array<T, 4>& b,
                     const Array<R>& out) {
-  static const ColumnKernels<T, R> all;
+  static const Kernels all(make_columns<T, R>);
   const int columns = int(a.shape(3));
   const std::int64_t n = a.shape(0) * a.shape(1) * a.shape(2), results = ceil_div(n, kBranches);
   const Array<R> left = results == 1 ? out : call.take<R>(results * columns);
-  call.run(all.kernels[int(by)][is_line(a) && is_line(b)], {results, columns}, a, b,
-           left.template reshape<2>({results, columns}), n);
+  call.run(all(by, is_line(a) && is_line(b)), {results, columns}, a, b, left.template reshape<2>({results, columns}),
+           n);
   if (results == 1) return;
   if (columns == 1) return reduce_levels<R>(call, above(by), left, left, out);
   const Array<R, 4> next =

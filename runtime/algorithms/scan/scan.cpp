@@ -25,7 +25,7 @@ constexpr std::int64_t kRows = 16, kFewRows = 4, kMostRows = 64, kManyRuns = 102
 constexpr std::int64_t kVectorRun = 4096, kFewVectorRuns = 4;
 
 /// How runs are traversed: by what.
-enum class By { threads, pairs, subgroups, vectors };
+enum class By { threads, subgroups, vectors };
 
 std::int64_t vector_run(std::int64_t n, bool alone) {
   return alone || n <= kFewVectorRuns * kVectorRun ? std::max(n, kVectorRun) : kVectorRun;
@@ -52,17 +52,15 @@ std::uint64_t scratch_of(std::int64_t n, std::uint32_t element_bytes, bool coars
 template <class T>
 class Level {
  public:
-  Level(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind)
-      : work_(call), in_(in), out_(out), sums_(in), kind_(kind) {
+  Level(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, bool inclusive)
+      : work_(call), in_(in), out_(out), sums_(in), inclusive_(inclusive) {
     const backend::DeviceInfo& device = call.device().device->info();
-    wide_ = !kind.reverse && is_wide(in) && is_wide(out);
+    wide_ = is_wide(in) && is_wide(out);
     if (call.on_processor())
       by_ = By::vectors;
     else if (!call.coarse() && device.subgroup_size > 0)
       by_ = By::subgroups;
-    else if (wide_ && call.coarse() && sizeof(T) == 4 && device.int64)
-      by_ = By::pairs;
-    if (by_ == By::vectors || by_ == By::subgroups) lanes_ = device.subgroup_size;
+    if (by_ != By::threads) lanes_ = device.subgroup_size;
     run_ = by_ == By::vectors ? vector_run(in.size(), device.host_threads == 1 && !RealScalar<T>)
                               : run_length(in.size(), call.coarse(), lanes_);
     runs_ = ceil_div(in.size(), run_);
@@ -75,28 +73,23 @@ class Level {
 
   void add_up() const {
     const std::int64_t n = in_.size();
-    if (by_ == By::vectors) return work_.run(vectors().sums[kind_.reverse], runs_ * lanes_, in_, sums_, n, run_);
+    if (by_ == By::vectors) return work_.run(vectors().sums, runs_ * lanes_, in_, sums_, n, run_);
     if (by_ == By::subgroups)
-      return work_.run(rows().sums[access()], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
-    if constexpr (sizeof(T) == 4)
-      if (by_ == By::pairs) return work_.run(pairs().sums, runs_, in_, two_pairs(in_), sums_, n, run_);
-    work_.run(one_by_one().sums[kind_.reverse], runs_, in_, sums_, n, run_);
+      return work_.run(rows().sums[wide_], threads(), in_, quads(in_), sums_, n, runs_, rows_of_run());
+    work_.run(runs_of_threads().sums[wide_], runs_, in_, quads(in_), sums_, n, run_);
   }
 
   /// Call after the sums have been scanned.
   void scan() const {
     const std::int64_t n = in_.size();
-    const bool inclusive = kind_.inclusive, whole = runs_ == 1;
+    const bool whole = runs_ == 1;
     if (by_ == By::vectors)
-      return work_.run(vectors().scan(kind_.reverse, inclusive, whole), runs_ * lanes_, in_, sums_, out_, n, run_);
+      return work_.run(vectors().scan(inclusive_, whole), runs_ * lanes_, in_, sums_, out_, n, run_);
     if (by_ == By::subgroups)
-      return work_.run(rows().scan(access(), inclusive, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
+      return work_.run(rows().scan(wide_, inclusive_, whole), threads(), in_, quads(in_), sums_, out_, quads(out_), n,
                        runs_, rows_of_run());
-    if constexpr (sizeof(T) == 4)
-      if (by_ == By::pairs)
-        return work_.run(pairs().scan[inclusive][whole], runs_, in_, two_pairs(in_), sums_, out_, two_pairs(out_), n,
-                         run_);
-    work_.run(one_by_one().scan[kind_.reverse][inclusive][whole], runs_, in_, sums_, out_, n, run_);
+    work_.run(runs_of_threads().scan(wide_, inclusive_, whole), runs_, in_, quads(in_), sums_, out_, quads(out_), n,
+              run_);
   }
 
  private:
@@ -104,11 +97,7 @@ class Level {
     static const RowKernels<T> kernels;
     return kernels;
   }
-  static const PairKernels<T>& pairs() {
-    static const PairKernels<T> kernels;
-    return kernels;
-  }
-  static const RunKernels<T>& one_by_one() {
+  static const RunKernels<T>& runs_of_threads() {
     static const RunKernels<T> kernels;
     return kernels;
   }
@@ -116,12 +105,7 @@ class Level {
     return made_once<VectorKernels<T>>(int(lanes_), [&] { return VectorKernels<T>(int(lanes_)); });
   }
   static Array<vec<4, T>> quads(const Array<T>& a) { return Quads<T>(a); }
-  static Array<TwoPairs> two_pairs(const Array<T>& a) { return Quads<T, TwoPairs>(a); }
 
-  typename RowKernels<T>::Access access() const {
-    using K = RowKernels<T>;
-    return kind_.reverse ? K::reverse : wide_ ? K::wide : K::narrow;
-  }
   std::int64_t rows_of_run() const { return run_ / (kQuad * lanes_); }
   std::int64_t threads() const {
     constexpr std::int64_t block = RowKernels<T>::kBlock;
@@ -131,7 +115,7 @@ class Level {
   AlgorithmCall& work_;
   const Array<T>&in_, &out_;
   Array<T> sums_;
-  const ScanKind kind_;
+  const bool inclusive_;
   By by_ = By::threads;
   std::int64_t lanes_ = 0, run_, runs_;  ///< lanes: of subgroups and vectors
   bool wide_;
@@ -145,30 +129,34 @@ std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes) {
 }
 
 template <class T>
-void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind) {
-  const Level<T> level(call, in, out, kind);
+void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, bool inclusive) {
+  const Level<T> level(call, in, out, inclusive);
   if (level.runs() > 1) {
     level.add_up();
-    scan_runs(call, level.sums(), level.sums(), {});
+    scan_runs(call, level.sums(), level.sums(), false);
   }
   level.scan();
 }
 
-template void scan_runs(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, ScanKind);
-template void scan_runs(AlgorithmCall&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, ScanKind);
-template void scan_runs(AlgorithmCall&, const Array<float>&, const Array<float>&, ScanKind);
-template void scan_runs(AlgorithmCall&, const Array<double>&, const Array<double>&, ScanKind);
+template void scan_runs(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, bool);
+template void scan_runs(AlgorithmCall&, const Array<std::uint64_t>&, const Array<std::uint64_t>&, bool);
+template void scan_runs(AlgorithmCall&, const Array<float>&, const Array<float>&, bool);
+template void scan_runs(AlgorithmCall&, const Array<double>&, const Array<double>&, bool);
 
 namespace {
 
-void scan_elements(AlgorithmCall& call, const ArrayBase& in, const ArrayBase& out, ir::Type type, ScanKind kind) {
-  const auto as = [&]<class T>(T) { scan_runs<T>(call, Row<T>(in), Row<T>(out), kind); };
-  if (type == ir::Type::f32) return as(float());
-  if (type == ir::Type::f64) return as(double());
-  ir::bytes(type) == 8 ? as(std::uint64_t()) : as(std::uint32_t());
+/// Adds element n - 1 - i to element i, of n.
+template <class T>
+void add_turned(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from) {
+  static const auto add = kernel("accumulate from the end", [](Arr<T> to, Arr<const T> from) {
+    Int i = tid();
+    to[i] += from[(from.shape(0) - 1) - i];
+  });
+  call.run(add, to.size(), to, from);
 }
 
-// An element adds to all sums from its own on, or from the next on, so its gradient is the sum of theirs.
+// An element adds to all sums from its own on, or from the next on, so its gradient is the sum of theirs: a scan of
+// their gradients from the last one to the first.
 class ScanRecord : public TapeRecord {
  public:
   ScanRecord(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusive)
@@ -176,21 +164,27 @@ class ScanRecord : public TapeRecord {
 
   void backward(TapeCore& tape) override {
     if (!tape.nonzero(out_)) return;
-    View of_sums = tape.gradient(out_);
-    const View of_elements = tape.gradient(in_);
+    if (type_ == ir::Type::f32) pass<float>(tape);
+    if (type_ == ir::Type::f64) pass<double>(tape);
+  }
+
+ private:
+  template <class T>
+  void pass(TapeCore& tape) const {
+    View of_sums = tape.gradient(out_), passed = View::like(of_sums);
+    const Array<T> from = Row<T>(of_sums), turned = Row<T>(passed), to = Row<T>(tape.gradient(in_));
     tape.mark_nonzero(in_);
-    const View passed = View::like(of_sums);
     const AlgorithmOptions options;
     AlgorithmCall call("gradient of a scan", options);
     call.takes(of_sums, "the gradient");
     call.begin(scan_scratch(in_.size(), in_.element_bytes()));
-    scan_elements(call, of_sums, passed, type_, {.inclusive = inclusive_, .reverse = true});
+    passed.zero();
+    add_turned(call, turned, from);
     of_sums.zero();
-    const Leaf leaf{type_, true, 0};
-    accumulate(of_elements, passed, {&leaf, 1});
+    scan_runs(call, turned, turned, inclusive_);
+    add_turned(call, to, turned);
   }
 
- private:
   const View in_, out_;
   const ir::Type type_;
   const bool inclusive_;
@@ -214,7 +208,10 @@ void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusi
     r->deriving(out, from, [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); });
   }
   call.begin(scan_scratch(in.size(), in.element_bytes()), &out);
-  scan_elements(call, in, out, type, {.inclusive = inclusive});
+  const auto as = [&]<class T>(T) { scan_runs<T>(call, Row<T>(in), Row<T>(out), inclusive); };
+  if (type == ir::Type::f32) return as(float());
+  if (type == ir::Type::f64) return as(double());
+  ir::bytes(type) == 8 ? as(std::uint64_t()) : as(std::uint32_t());
 }
 
 }  // namespace weft::detail

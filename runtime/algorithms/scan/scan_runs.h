@@ -4,17 +4,12 @@
 
 namespace weft::detail {
 
-struct ScanKind {
-  bool inclusive = false;
-  bool reverse = false;  ///< from the last element to the first
-};
-
 /// Scratch memory that scan_runs() takes, for any grain.
 std::uint64_t scan_scratch(std::int64_t n, std::uint32_t element_bytes);
 
 /// Scans contiguous arrays of at least one element; `in` and `out` may be the same. T: unsigned, std::uint64_t, float
 /// or double; signed integers are scanned by their bits.
 template <class T>
-void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, ScanKind kind);
+void scan_runs(AlgorithmCall& call, const Array<T>& in, const Array<T>& out, bool inclusive);
 
 }  // namespace weft::detail

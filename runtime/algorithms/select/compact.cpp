@@ -26,7 +26,7 @@ Array<unsigned> places_of(AlgorithmCall& call, const ArrayBase& flags, bool flag
     number_flags<bool>(call, Row<bool>(flags), places);
   else
     number_flags<unsigned>(call, Row<unsigned>(flags), places);
-  scan_runs(call, places, places, {.inclusive = true});
+  scan_runs(call, places, places, true);
   return places;
 }
 

@@ -36,7 +36,6 @@ Int bin_of(const Var<T>& x, const Var<T>& lo, const Var<T>& hi, const Var<T>& sc
 
 template <class T>
 void count(const AlgorithmCall& call, const Array<T>& x, const Array<int>& counts, const Bins<T>& b) {
-  static const auto zero = kernel("no counts", [](Arr<int> counts) { counts[tid()] = 0; });
   static const auto direct =
       kernel("histogram", [](Arr<const T> x, Arr<int> counts, Var<T> lo, Var<T> hi, Var<T> scale, Int bins) {
         const Int bin = bin_of<T>(x[tid()], lo, hi, scale, bins);
@@ -67,7 +66,7 @@ void count(const AlgorithmCall& call, const Array<T>& x, const Array<int>& count
              },
              {.block = kThreads});
   const std::int64_t n = x.size(), bins = counts.size();
-  call.run(zero, bins, counts);
+  set_all(call, counts, 0);
   if (n == 0) return;
   if (bins > kSharedBins) return call.run(direct, n, x, counts, b.lo, b.hi, b.scale, bins);
   const std::int64_t share = std::max(kLeastShare, ceil_div(n, kMostGroups));

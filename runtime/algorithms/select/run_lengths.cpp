@@ -44,7 +44,7 @@ void encode(AlgorithmCall& call, const Array<T>& in, const Array<T>& values, con
   const Array<unsigned> runs = call.take<unsigned>(n);
   const Array<int> begins = call.take<int>(n);
   call.run(mark, n, in, runs);
-  scan_runs(call, runs, runs, {.inclusive = true});
+  scan_runs(call, runs, runs, true);
   call.run(begin_runs, n, in, runs, values, begins, count);
   call.run(measure, n, begins, count, lengths, n);
 }

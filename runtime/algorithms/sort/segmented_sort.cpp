@@ -17,7 +17,6 @@ namespace {
 int segment_bits(std::int64_t offsets) { return std::bit_width(std::uint64_t(offsets)); }
 
 void number_segments(AlgorithmCall& call, const Array<int>& offsets, const Array<unsigned>& segments) {
-  static const auto zero = kernel("no offsets", [](Arr<unsigned> segments) { segments[tid()] = 0u; });
   static const auto mark = kernel("mark offsets", [](Arr<const int> offsets, Arr<unsigned> segments) {
     Int i = tid();
     const Int at = offsets[i];
@@ -30,10 +29,10 @@ void number_segments(AlgorithmCall& call, const Array<int>& offsets, const Array
     const Int before = offsets[max(i - 1, Int(0))];
     assert_(before <= at, "segmented_sort: offset", i, "is", at, "and the one before it", before);
   });
-  call.run(zero, segments.size(), segments);
+  set_all(call, segments, 0u);
   call.run(mark, offsets.size(), offsets, segments);
   const auto before = call.mark();
-  scan_runs(call, segments, segments, {.inclusive = true});
+  scan_runs(call, segments, segments, true);
   call.back_to(before);
 }
 
@@ -54,23 +53,10 @@ const auto& order_kernel(KeyOrder order) {
   return all[int(order)];
 }
 
-/// to[i] = from[numbers[i]]
-template <class T>
-void gather(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from, const Array<unsigned>& numbers) {
-  static const auto read = kernel("gather", [](Arr<T> to, Arr<const T> from, Arr<const unsigned> numbers) {
-    Int i = tid();
-    to[i] = from[numbers[i]];
-  });
-  call.run(read, to.size(), to, from, numbers);
-}
 template <class T>
 void permute(const AlgorithmCall& call, const Array<T>& x, const Array<T>& copy, const Array<unsigned>& numbers) {
-  static const auto copy_all = kernel("copy", [](Arr<T> to, Arr<const T> from) {
-    Int i = tid();
-    to[i] = from[i];
-  });
-  call.run(copy_all, x.size(), copy, x);
-  gather(call, x, copy, numbers);
+  copy_all(call, copy, x);
+  call.run(gather_kernel<T, unsigned>(), x.size(), x, copy, numbers);
 }
 
 std::uint64_t scratch(std::int64_t n, std::int64_t offsets, std::uint32_t key_bytes, std::uint32_t value_bytes) {
@@ -95,7 +81,7 @@ void sort_segments(AlgorithmCall& call, const Array<B>& keys, const Array<V>* va
   call.run(order_kernel<B>(order), n, keys, segments, key_copy, numbers, offsets.size());
   sort_elements<B, unsigned>(call, key_copy, numbers, true, KeyOrder::without_sign, 0, 8 * int(sizeof(B)));
   call.back_to(mark);
-  gather(call, sorted, segments, numbers);
+  call.run(gather_kernel<unsigned, unsigned>(), n, sorted, segments, numbers);
   sort_elements<unsigned, unsigned>(call, sorted, numbers, true, KeyOrder::without_sign, 0,
                                     segment_bits(offsets.size()));
   permute(call, keys, key_copy, numbers);

@@ -72,15 +72,6 @@ const auto& coarse_scatter(KeyOrder order, bool pairs) {
   return all[int(order)][pairs];
 }
 
-template <class T>
-void copy_back(const AlgorithmCall& call, const Array<T>& to, const Array<T>& from) {
-  static const auto copy = kernel("copy back", [](Arr<T> to, Arr<const T> from) {
-    Int i = tid();
-    to[i] = from[i];
-  });
-  call.run(copy, to.size(), to, from);
-}
-
 bool sorts_coarse(const AlgorithmCall& call) { return call.coarse() || !sorts_fine(call.device()); }
 
 // The tile of a sort by one workgroup; without rounds if there is none.
@@ -144,12 +135,12 @@ void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& va
     const Array<unsigned> counts = all_counts.slice(0, columns << pass.bits);
     if (scalar) {
       count_scalar(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
-      scan_runs(call, counts, counts, {});
+      scan_runs(call, counts, counts, false);
       call.back_to(mark);
       move_scalar(call, pass, pairs, counts, columns);
     } else if (coarse) {
       count_coarse(call, pass.keys, order, pass.shift, pass.bits, counts, columns);
-      scan_runs(call, counts, counts, {});
+      scan_runs(call, counts, counts, false);
       call.back_to(mark);
       scatter_coarse(call, pass, pairs, counts, columns);
     } else {
@@ -162,8 +153,8 @@ void sort_elements(AlgorithmCall& call, const Array<B>& keys, const Array<V>& va
     std::swap(pass.values, pass.sorted_values);
   }
   if (passes % 2 == 0) return;
-  copy_back(call, keys, other_keys);
-  if (pairs) copy_back(call, values, other_values);
+  copy_all(call, keys, other_keys);
+  if (pairs) copy_all(call, values, other_values);
 }
 
 template void sort_elements(AlgorithmCall&, const Array<std::uint32_t>&, const Array<std::uint32_t>&, bool, KeyOrder,

@@ -103,16 +103,15 @@ Device Bvh::device() const { return tree().device; }
 std::int64_t Bvh::size() const { return tree().data.count; }
 const BvhOptions& Bvh::options() const { return tree().options; }
 int Bvh::depth(Loc loc) const {
-  return detail::called_from(loc, [&] { return std::max(1, int(arrays().info.at(detail::kBvhDepth))); });
+  return detail::called_from(loc, [&] { return std::max(1, int(data().info.at(detail::kBvhDepth))); });
 }
 std::int64_t Bvh::ignored(Loc loc) const {
-  return detail::called_from(loc, [&] { return arrays().info.at(detail::kBvhIgnored); });
+  return detail::called_from(loc, [&] { return data().info.at(detail::kBvhIgnored); });
 }
-const BvhData& Bvh::arrays() const {
+const BvhData& Bvh::data() const {
   tree().check_whole();
   return tree().data;
 }
-const BvhData& Bvh::data() const { return arrays(); }
 std::uint64_t Bvh::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::BvhTree& t = tree();

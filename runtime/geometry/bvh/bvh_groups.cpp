@@ -1,8 +1,7 @@
 // Names the links of a hierarchy from which its groups hang.
 #include "../../../frontend/language/control.h"
 #include "../../../frontend/library/search.h"
-#include "../bvh_group.h"
-#include "../structures/handle.h"
+#include "../bvh_query.h"
 #include "bvh_build.h"
 
 namespace weft {
@@ -60,22 +59,18 @@ void name_group_roots(const BvhBuild& build) {
 
 }  // namespace detail
 
-Int bvh_group_root(const Var<BvhData>& bvh, In<int> group, Loc loc) {
+Int bvh_group_root(const BvhInKernel& bvh, In<int> group, Loc loc) {
   tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  const Int wanted(group.id, detail::FromId{}), all = bvh.groups.shape(0);
-  const Int first = lower_bound(bvh.groups, 0, all, wanted);
+  const Var<BvhData>& tree = bvh.data;
+  const Int wanted(group.id, detail::FromId{}), all = tree.groups.shape(0);
+  const Int first = lower_bound(tree.groups, 0, all, wanted);
   Int root = kBvhNothing;
   If (first < all) {
-    If (bvh.groups[first] == wanted) {
-      root = bvh.group_roots[first];
+    If (tree.groups[first] == wanted) {
+      root = tree.group_roots[first];
     }
   }
   return root;
-}
-
-Int bvh_group_root(In<std::uint64_t> bvh, In<int> group, Loc loc) {
-  tracing::CallPlace place(loc, tracing::Rounding::as_written);
-  return bvh_group_root(bvh_at(bvh, loc), group, loc);
 }
 
 }  // namespace weft

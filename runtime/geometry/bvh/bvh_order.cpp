@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "../../../frontend/language/report.h"
+#include "../../algorithms/common/call.h"
 #include "../../algorithms/sort.h"
 #include "../../core/view.h"
 #include "bvh_build.h"
@@ -26,9 +27,8 @@ Bool is_box(const Vec3& lower, const Vec3& upper) {
 Vec3 center_of(const Vec3& lower, const Vec3& upper) { return lower * 0.5f + upper * 0.5f; }
 
 // Finds the bounds of all centres, and counts the boxes that are none. Each thread visits every `threads`-th box.
-template <bool kChecked>
 auto bounds_kernel() {
-  return kernel(kChecked ? "bvh_bounds_checked" : "bvh_bounds",
+  return kernel("bvh_bounds",
                 [](Arr<const vec3> lowers, Arr<const vec3> uppers, Arr<unsigned> info, Int n, Int threads) {
                   const tracing::AsWritten as_written;
                   CurveBounds bounds;
@@ -49,7 +49,7 @@ auto bounds_kernel() {
                   If (subgroup_elect() & (ignored > 0u)) {
                     atomic_add(info[kBvhIgnored], ignored);
                   }
-                  if constexpr (kChecked)
+                  if (tracing::Trace::current().debug().checks)
                     assert_(bad < 0, "a hierarchy of boxes ignores primitive", bad,
                             "and others like it: its box is none");
                 },
@@ -85,13 +85,6 @@ auto keys_kernel(bool again) {
   });
 }
 
-auto gather_groups_kernel() {
-  return kernel("bvh_gather_groups", [](Arr<const int> by_primitive, Arr<const int> order, Arr<int> groups) {
-    Int i = tid();
-    groups[i] = by_primitive[order[i]];
-  });
-}
-
 // Sorts in the memory of the nodes, which are written later, unless the tree is so small that it does not suffice.
 template <class K>
 void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
@@ -106,12 +99,11 @@ void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& gro
   const BvhData& d = build.data;
   static const auto first_keys = keys_kernel<B>(false);
   static const auto keys_again = keys_kernel<B>(true);
-  static const auto gather_groups = gather_groups_kernel();
   launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
   sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
   if (!build.grouped) return;
   // The sort is stable: the order within a group stays.
-  launch(gather_groups, build.count(), groups, build.order, d.groups);
+  launch(gather_kernel<int, int>(), build.count(), d.groups, groups, build.order);
   sort_pairs(build, d.groups, 32);
   launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
 }
@@ -133,11 +125,9 @@ TracedBox box_of(const Arr<vec3>& lowers, const Arr<vec3>& uppers, const Int& pr
 void order_by_curve(const BvhBuild& build, const Array<int>& groups) {
   const BvhData& d = build.data;
   const std::int64_t n = build.count();
-  static const auto bounds = bounds_kernel<false>();
-  static const auto checked_bounds = bounds_kernel<true>();
+  static const auto bounds = bounds_kernel();
   const std::int64_t blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
-  launch(debug_mode().checks ? checked_bounds : bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n,
-         blocks * kBlock);
+  launch(bounds, blocks * kBlock, d.lowers, d.uppers, d.info, n, blocks * kBlock);
   if (build.fine_keys.is_null())
     order_by(build, build.keys, groups);
   else

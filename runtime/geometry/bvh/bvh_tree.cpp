@@ -18,23 +18,16 @@ namespace {
 
 void check_groups(const Device& device, const Array<int>& groups, std::int64_t boxes) {
   if (groups.is_null()) return;
-  if (groups.is_freed()) invalid("a hierarchy of boxes is given groups that were freed");
+  require_array(device, groups, "a hierarchy", "groups");
   if (groups.size() != boxes)
     invalid("a hierarchy of {} boxes is given {} groups: one for each box", boxes, groups.size());
-  if (groups.device() != device)
-    invalid(
-        fmt::format("a hierarchy on device {} is given groups on device {}", device.name(), groups.device().name()));
 }
 
 void check(const Device& device, const Array<vec3>& lowers, const Array<vec3>& uppers) {
-  if (lowers.is_null() || uppers.is_null()) invalid("a hierarchy of boxes is given a null array");
-  if (lowers.is_freed() || uppers.is_freed()) invalid("a hierarchy of boxes is given an array that was freed");
+  for (const Array<vec3>* bounds : {&lowers, &uppers}) require_array(device, *bounds, "a hierarchy", "boxes");
   if (lowers.size() != uppers.size())
     invalid(
         fmt::format("a hierarchy of boxes is given {} lower bounds and {} upper ones", lowers.size(), uppers.size()));
-  if (lowers.device() != device || uppers.device() != device)
-    invalid("a hierarchy on device {} is given boxes on device {}", device.name(),
-            (lowers.device() != device ? lowers : uppers).device().name());
   // Rows of nodes are counted in 32 bits, four for each node.
   if (lowers.size() > 1 << 29) unsupported("a hierarchy of {} boxes; 2^29 are possible", lowers.size());
 }

@@ -24,7 +24,6 @@ constexpr unsigned kNowhere = 1u << 30;
 
 // Finds the bounds of all points that have a place.
 void find_bounds(const AlgorithmCall& call, const Array<vec3>& points, const Array<unsigned>& bounds) {
-  static const auto clear = kernel("clear bounds", [](Arr<unsigned> bounds) { bounds[tid()] = 0u; });
   static const auto find = kernel("bounds of points",
                                   [](Arr<const vec3> points, Arr<unsigned> bounds, Int n, Int threads) {
                                     CurveBounds found;
@@ -38,7 +37,7 @@ void find_bounds(const AlgorithmCall& call, const Array<vec3>& points, const Arr
                                   },
                                   {.block = kBlock});
   const std::int64_t n = points.size(), blocks = std::clamp<std::int64_t>(n / (kBlock * kPerThread), 1, 1024);
-  call.run(clear, kCurveBounds, bounds);
+  set_all(call, bounds, 0u);
   call.run(find, blocks * kBlock, points, bounds, n, blocks * kBlock);
 }
 

@@ -3,7 +3,7 @@
 #include "../../../frontend/kernels/names.h"
 #include "../../../frontend/language/control.h"
 #include "../../../frontend/language/struct_var.h"
-#include "../bvh_group.h"
+#include "../bvh_query.h"
 #include "../shapes/ray.h"
 #include "bvh_node.h"
 

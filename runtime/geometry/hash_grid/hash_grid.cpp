@@ -12,11 +12,11 @@
 #include <optional>
 #include <utility>
 
-#include "../../../frontend/language/any_floats.h"
 #include "../../../frontend/language/atomic.h"
 #include "../../../frontend/language/report.h"
 #include "../../../frontend/support/error.h"
 #include "../../../frontend/support/invalid.h"
+#include "../../algorithms/common/call.h"
 #include "../../algorithms/scan.h"
 #include "../../algorithms/sort.h"
 #include "../../array_create.h"
@@ -64,30 +64,25 @@ namespace {
 
 /// Finds the cell of each point, and counts the points of each cell; the cell after the last one has the invalid
 /// points.
-template <bool kRanks, bool kChecked>
-auto make_count() {
-  return kernel(kChecked ? "hash_grid_count_checked" : "hash_grid_count",
-                [](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of, Arr<int> ranks, Vec3i dims,
-                   Vec3 per_dim, Float per_width, Int none) {
-                  const tracing::AsWritten as_written;
-                  Int i = tid();
-                  Vec3 p = points[i];
-                  Int at[3];
-                  for (int k = 0; k < 3; ++k)
-                    at[k] = Int(wrapped(cell_along(p[k], per_width), Float(dims[k]), per_dim[k]));
-                  Bool real = is_finite(p);
-                  Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
-                  cell_of[i] = UInt(cell);
-                  Int before = atomic_add(counts[cell], 1);
-                  if constexpr (kRanks) ranks[i] = before;
-                  if constexpr (kChecked) assert_(real, "a hash grid ignores point", i, "which is at", p);
-                });
+auto make_count(bool with_ranks) {
+  return kernel("hash_grid_count", [with_ranks](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of,
+                                                Arr<int> ranks, Vec3i dims, Vec3 per_dim, Float per_width, Int none) {
+    const tracing::AsWritten as_written;
+    Int i = tid();
+    Vec3 p = points[i];
+    Int at[3];
+    for (int k = 0; k < 3; ++k) at[k] = Int(wrapped(cell_along(p[k], per_width), Float(dims[k]), per_dim[k]));
+    Bool real = is_finite(p);
+    Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
+    cell_of[i] = UInt(cell);
+    Int before = atomic_add(counts[cell], 1);
+    if (with_ranks) ranks[i] = before;
+    if (tracing::Trace::current().debug().checks) assert_(real, "a hash grid ignores point", i, "which is at", p);
+  });
 }
-const auto& count_kernel(bool ranks) {
-  using K = decltype(make_count<true, true>());
-  static const K all[2][2] = {{make_count<false, false>(), make_count<false, true>()},
-                              {make_count<true, false>(), make_count<true, true>()}};
-  return all[ranks][debug_mode().checks];
+const auto& count_kernel(bool with_ranks) {
+  static const decltype(make_count(true)) all[] = {make_count(false), make_count(true)};
+  return all[with_ranks];
 }
 
 const auto& place_kernel() {
@@ -101,16 +96,6 @@ const auto& place_kernel() {
 
 const auto& number_kernel() {
   static const auto k = kernel("hash_grid_number", [](Arr<int> points) { points[tid()] = tid(); });
-  return k;
-}
-
-template <class T>
-const auto& gather_kernel() {
-  static const auto k = kernel("hash_grid_gather", [](Arr<const T> by_point, Arr<const int> points, Arr<T> by_place) {
-    const tracing::AnyFloats any;
-    Int i = tid();
-    by_place[i] = by_point[points[i]];
-  });
   return k;
 }
 
@@ -207,26 +192,19 @@ void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<in
   by_group.copy_from(groups);
   radix_sort_pairs(by_group, d.points, {.scratch = s.scratch});
   const Array<unsigned> keys = part(s.keys, n);
-  launch(gather_kernel<unsigned>(), n, cell_of, d.points, keys);
+  launch(gather_kernel<unsigned, int>(), n, keys, cell_of, d.points);
   radix_sort_pairs(keys, d.points, by_cell);
-  launch(gather_kernel<int>(), n, groups, d.points, d.groups);
+  launch(gather_kernel<int, int>(), n, d.groups, groups, d.points);
 }
 
 void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
-  if (points.is_null()) invalid("a hash grid is given a null array of points");
-  if (points.is_freed()) invalid("a hash grid is given points that were freed");
-  if (points.device() != s.device)
-    invalid(
-        fmt::format("a hash grid on device {} is given points on device {}", s.device.name(), points.device().name()));
+  require_array(s.device, points, "a hash grid", "points");
   if (!(cell_width > 0) || !std::isnormal(1 / cell_width))
     invalid("a hash grid is given cells of width {}", cell_width);
   if (points.size() > (1ll << 31) - (1 << 16))
     unsupported("a hash grid of {} points; it counts to 2^31 - 2^16", points.size());
   if (groups.is_null()) return;
-  if (groups.is_freed()) invalid("a hash grid is given groups that were freed");
-  if (groups.device() != s.device)
-    invalid(
-        fmt::format("a hash grid on device {} is given groups on device {}", s.device.name(), groups.device().name()));
+  require_array(s.device, groups, "a hash grid", "groups");
   if (groups.size() != points.size())
     invalid("a hash grid of {} points is given {} groups", points.size(), groups.size());
 }
@@ -289,7 +267,7 @@ void HashGrid::build(const Array<vec3>& points, float cell_width, const Array<in
       s.element.write([&] { return s.found(); });
     });
     // A tape hears this launch, so that gradients pass through it.
-    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3>(), n, points, d.points, d.positions);
+    if (s.options.keep_positions && n > 0) launch(detail::gather_kernel<vec3, int>(), n, d.positions, points, d.points);
     capture ? whole->done() : s.generation->hold(detail::use_of(s).number);
   });
 }

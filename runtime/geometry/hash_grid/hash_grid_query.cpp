@@ -6,6 +6,7 @@
 #include "../../../frontend/language/checks.h"
 #include "../../../frontend/language/detach.h"
 #include "../../../frontend/language/report.h"
+#include "../../../frontend/library/search.h"
 #include "../../../frontend/library/vector.h"
 #include "../bvh/traverse.h"
 #include "../shapes/finite.h"
@@ -114,21 +115,8 @@ class GridWalk : public QueryState<Int> {
 
   // Narrows the run to the group by two binary searches, since groups ascend within a cell.
   void keep_group() {
-    const Int first = first_not_below(place_, end_, group_[0], false);
-    end_ = first_not_below(first, end_, group_[0], true);
-    place_ = first;
-  }
-  /// The first place whose group is at least (with `beyond`: more than) this one.
-  Int first_not_below(const Int& begin, const Int& end, const Int& group, bool beyond) const {
-    Int low = begin, high = end;
-    While (low < high) {
-      const Int middle = low + ((high - low) >> 1);
-      const Int there = grid_.groups[middle];
-      const Bool below = beyond ? there <= group : there < group;
-      low = select(below, middle + 1, low);
-      high = select(below, high, middle);
-    }
-    return low;
+    place_ = lower_bound(grid_.groups, place_, end_, group_[0], loc);
+    end_ = upper_bound(grid_.groups, place_, end_, group_[0], loc);
   }
 
   const Var<HashGridArrays> grid_;

@@ -109,11 +109,8 @@ void check_present(const MeshState& s) {
 
 void check(const MeshState& s, const MeshOptions& options) {
   if (s.points.is_null()) invalid("a mesh is given a null array of points");
-  if (s.indices.is_null()) invalid("a mesh is given a null array of indices");
   check_present(s);
-  if (s.indices.device() != s.points.device())
-    invalid("a mesh is given points on device {} and indices on device {}", s.points.device().name(),
-            s.indices.device().name());
+  require_array(s.points.device(), s.indices, "a mesh", "indices");
   if (s.indices.size() % 3 != 0) invalid("a mesh is given {} indices: not three for each triangle", s.indices.size());
   if (s.indices.size() == 0) invalid("a mesh is given no triangles");
   if (s.points.size() == 0) invalid("a mesh is given no points");
@@ -128,9 +125,7 @@ void check(const MeshState& s, const MeshOptions& options) {
   if (options.leaf_size < 1 || options.leaf_size > 8)
     invalid("a mesh with {} triangles in a leaf; 1 to 8 are possible", options.leaf_size);
   if (!s.velocities.is_null()) {
-    if (s.velocities.device() != s.points.device())
-      invalid("a mesh on device {} is given velocities on device {}", s.points.device().name(),
-              s.velocities.device().name());
+    require_array(s.points.device(), s.velocities, "a mesh", "velocities");
     if (s.velocities.size() != s.points.size())
       invalid("a mesh of {} points is given {} velocities", s.points.size(), s.velocities.size());
   }

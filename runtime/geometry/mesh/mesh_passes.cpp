@@ -21,38 +21,30 @@ Vec3 corner(const Arr<const vec3>& points, const Arr<const int>& indices, const 
   return select(is_point, p, Vec3(vec3(std::numeric_limits<float>::quiet_NaN())));
 }
 
-template <bool kChecked>
-auto make_boxes() {
-  return kernel(kChecked ? "triangle boxes checked" : "triangle boxes", [](Arr<const vec3> points,
-                                                                           Arr<const int> indices, Arr<vec3> lowers,
-                                                                           Arr<vec3> uppers) {
-    const tracing::AnyFloats any;
-    Int i = tid();
-    const Vec3 a = corner(points, indices, i, 0), b = corner(points, indices, i, 1), c = corner(points, indices, i, 2);
-    // min and max ignore NaN, so a triangle with one is marked by a box that is none.
-    const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
-    const Float nan = std::numeric_limits<float>::quiet_NaN();
-    for (int d = 0; d < 3; ++d) {
-      lowers[i][d] = select(whole, min(min(a[d], b[d]), c[d]), nan);
-      uppers[i][d] = select(whole, max(max(a[d], b[d]), c[d]), nan);
-    }
-    if constexpr (kChecked) {
-      for (int k = 0; k < 3; ++k) {
-        const Int at = indices[i * 3 + k];
-        assert_(UInt(at) < UInt(points.shape(0)), "triangle", i, "of a mesh names point", at, "of", points.shape(0));
-      }
-      assert_(whole, "triangle", i, "of a mesh has a point that is NaN or infinite");
-    }
-  });
-}
-
 }  // namespace
 
 void triangle_boxes(const MeshArrays& mesh, const Array<vec3>& lowers, const Array<vec3>& uppers) {
-  static const auto plain = make_boxes<false>();
-  static const auto checked = make_boxes<true>();
-  const auto go = [&](const auto& k) { launch(k, lowers.size(), mesh.points, mesh.indices, lowers, uppers); };
-  debug_mode().checks ? go(checked) : go(plain);
+  static const auto boxes =
+      kernel("triangle boxes", [](Arr<const vec3> points, Arr<const int> indices, Arr<vec3> lowers, Arr<vec3> uppers) {
+        const tracing::AnyFloats any;
+        Int i = tid();
+        const Vec3 a = corner(points, indices, i, 0), b = corner(points, indices, i, 1),
+                   c = corner(points, indices, i, 2);
+        // min and max ignore NaN, so a triangle with one is marked by a box that is none.
+        const Bool whole = is_finite(a) & is_finite(b) & is_finite(c);
+        const Float nan = std::numeric_limits<float>::quiet_NaN();
+        for (int d = 0; d < 3; ++d) {
+          lowers[i][d] = select(whole, min(min(a[d], b[d]), c[d]), nan);
+          uppers[i][d] = select(whole, max(max(a[d], b[d]), c[d]), nan);
+        }
+        if (!tracing::Trace::current().debug().checks) return;
+        for (int k = 0; k < 3; ++k) {
+          const Int at = indices[i * 3 + k];
+          assert_(UInt(at) < UInt(points.shape(0)), "triangle", i, "of a mesh names point", at, "of", points.shape(0));
+        }
+        assert_(whole, "triangle", i, "of a mesh has a point that is NaN or infinite");
+      });
+  launch(boxes, lowers.size(), mesh.points, mesh.indices, lowers, uppers);
 }
 
 void gather_corners(const MeshArrays& mesh) {

@@ -1,12 +1,20 @@
-// Asks in advance whether a structure may be changed.
+// Asks in advance whether a structure may be changed, and whether it may have an array.
 #include "change.h"
 
 #include <utility>
 #include <vector>
 
+#include "../../../frontend/support/invalid.h"
 #include "../../work/work.h"
 
 namespace weft::detail {
+
+void require_array(const Device& device, const ArrayBase& array, const char* structure, const char* what) {
+  if (array.is_null()) invalid("{} is given a null array of {}", structure, what);
+  if (array.is_freed()) invalid("{} is given {} that were freed", structure, what);
+  if (array.device() != device)
+    invalid("{} on device {} is given {} on device {}", structure, device.name(), what, array.device().name());
+}
 
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,
                    std::span<const ArrayBase* const> read) {

@@ -40,6 +40,10 @@ Array<T> in_rows(const Array<T>& a, Array<T>& copy) {
   return copy;
 }
 
+/// Throws Error(invalid_argument) unless an array that a structure is given is there, and on the structure's device.
+/// \param structure, what  in messages: "a mesh", "indices"
+void require_array(const Device& device, const ArrayBase& array, const char* structure, const char* what);
+
 /// Throws the errors that work which writes `written` and reads `read` would throw, because a recording that is not
 /// submitted works on them. Called outside of a capture, before the structure's members change.
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,

@@ -38,15 +38,15 @@ inline constexpr std::size_t kChecksum = 8, kGridVersion = 16, kFlags = 20, kGri
                              kVoxelSize = 608, kClass = 632, kType = 636, kBlindOffset = 640, kBlindCount = 648,
                              kIndexedValues = 656, kHeaderBytes = 672;
 // Offsets in the map: matrix, inverse and translation in floats, a taper, and all again in doubles.
-inline constexpr std::size_t kMapFloats = 21, kMapTaper = 84, kMapMatrix = 88, kMapInverse = 160, kMapTranslation = 232,
-                             kMapTaperWide = 256, kMapBytes = 264;
+inline constexpr std::size_t kMapFloats = 21, kMapTaper = 84, kMapMatrix = 88, kMapTranslation = 232,
+                             kMapTaperWide = 256;
 // Offsets in the tree: distances of the levels from the tree, leaves first, numbers of nodes, of tiles, of voxels.
 inline constexpr std::size_t kTree = kHeaderBytes, kFirstNodes = 0, kRootOffset = 24, kNodeCounts = 32,
                              kTileCounts = 44, kTreeVoxels = 56, kTreeBytes = 64;
 // Offsets in the root, in its tiles, and in nodes.
 inline constexpr std::size_t kBoxLower = 0, kBoxUpper = 12, kTableSize = 24, kTileKey = 0, kTileChild = 8,
-                             kTileActive = 16, kNodeFlags = 24, kValueMask = 32, kLeafExtent = 12, kLeafFlags = 15,
-                             kLeafMask = 16, kLeafFirstIndex = 80, kLeafPrefix = 88;
+                             kValueMask = 32, kLeafExtent = 12, kLeafFlags = 15, kLeafMask = 16, kLeafFirstIndex = 80,
+                             kLeafPrefix = 88;
 inline constexpr std::size_t kAlign = 32, kBlindBytes = 288;
 /// The flags of a header that say that nodes have right minima and maxima, averages, deviations.
 inline constexpr std::uint32_t kHasStatistics = 4 | 8 | 16;
@@ -102,10 +102,6 @@ T get(std::span<const std::byte> grid, std::uint64_t at) {
 template <class T>
 void put(std::span<std::byte> grid, std::uint64_t at, const T& value) {
   std::memcpy(grid.data() + at, &value, sizeof(T));
-}
-/// Whether bit n of the mask at a place is set.
-inline bool has_bit(std::span<const std::byte> grid, std::uint64_t mask, std::uint32_t n) {
-  return (std::to_integer<unsigned>(grid[mask + n / 8]) >> (n & 7) & 1) != 0;
 }
 
 }  // namespace weft::grids

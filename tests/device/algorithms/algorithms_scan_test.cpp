@@ -8,7 +8,6 @@
 #include <numeric>
 #include <random>
 
-#include "../../../runtime/algorithms/scan/scan_runs.h"
 #include "../../../runtime/core/state.h"
 #include "../full_sizes.h"
 #include "../grains.h"
@@ -116,28 +115,21 @@ TEST_P(AlgorithmsScan, views_at_any_element_are_scanned) {
   }
 }
 
-// Subgroups of each size scan runs as long as they are wide. Elsewhere only gradients scan backwards, and by rows only
-// on real GPUs, so this calls scan_runs() itself.
-TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned_both_ways) {
+// Subgroups of each size scan runs as long as they are wide.
+TEST_P(AlgorithmsScan, rows_of_any_subgroup_are_scanned) {
   on_all_sizes(device(), on_reference(), [](const Device& device) {
     for (const std::int64_t n : {1, 3, 64, 1023, 5000, 40001})
-      for (const Grain grain : grains_of(device))
-        for (const bool inclusive : {false, true}) {
-          SCOPED_TRACE(n);
-          std::vector<unsigned> x = numbers<unsigned>(n, 5), expected = exclusive(x);
-          if (inclusive)
-            for (std::size_t i = 0; i < x.size(); ++i) expected[i] += x[i];
-          const AlgorithmOptions options{.grain = grain};
-          for (const bool reverse : {false, true}) {
-            if (reverse) std::ranges::reverse(x), std::ranges::reverse(expected);
-            const Array<unsigned> in(device, x), out = zeros<unsigned>(device, n);
-            detail::AlgorithmCall work("a scan", options);
-            work.takes(in, "the input");
-            work.begin(detail::scan_scratch(n, sizeof(unsigned)));
-            detail::scan_runs(work, in, out, {.inclusive = inclusive, .reverse = reverse});
-            EXPECT_TRUE(out.to_vector() == expected);
-          }
-        }
+      for (const Grain grain : grains_of(device)) {
+        SCOPED_TRACE(n);
+        const std::vector<unsigned> x = numbers<unsigned>(n, 5);
+        std::vector<unsigned> expected = exclusive(x);
+        const Array<unsigned> in(device, x), out = zeros<unsigned>(device, n);
+        exclusive_scan(in, out, {.grain = grain});
+        EXPECT_TRUE(out.to_vector() == expected);
+        inclusive_scan(in, out, {.grain = grain});
+        for (std::size_t i = 0; i < x.size(); ++i) expected[i] += x[i];
+        EXPECT_TRUE(out.to_vector() == expected);
+      }
   });
 }
 
@@ -354,7 +346,7 @@ template <class T>
 void check_scan_gradient(const Device& device) {
   for (const bool inclusive : {false, true})
     for (const bool in_place : {false, true})
-      for (const int n : {1, 50, 300}) {
+      for (const int n : {1, 50, 300, 20001}) {
         std::vector<T> seed(static_cast<std::size_t>(n));
         for (int i = 0; i < n; ++i) seed[std::size_t(i)] = T(i % 7 - 2);
         const auto x = Array<T>(device, numbers<T>(n, 10)).requires_grad();

@@ -193,14 +193,14 @@ TEST_P(BvhBuild, a_refitted_tree_has_the_bounds_of_the_moved_boxes) {
     for (const BvhOptions& options : all_options()) {
       SCOPED_TRACE(name + ", " + name_of(options));
       Bvh bvh = build(device(), boxes, options);
-      const std::vector<int> parents = bvh.parents().to_vector();
+      const std::vector<int> parents = bvh.data().parents.to_vector();
       const std::uint64_t id = bvh.id();
       for (int round = 1; round <= rounds; ++round) {
         const Boxes now = moved(boxes, float(round) * 0.1f);
         bvh.refit(Array<vec3>(device(), now.lowers), Array<vec3>(device(), now.uppers));
         if (round == 1 || round % 10 == 0 || round == rounds) expect_valid(bvh, now);
       }
-      EXPECT_EQ(bvh.parents().to_vector(), parents);
+      EXPECT_EQ(bvh.data().parents.to_vector(), parents);
       EXPECT_EQ(bvh.id(), id);
     }
 }
@@ -268,7 +268,7 @@ TEST_P(BvhBuild, debug_mode_reports_what_is_no_box) {
   Boxes boxes = test::random_soup(60);
   boxes.lowers[17].y = kNan;
   set_debug(true);
-  const std::string text = error_of([&] { build(device(), boxes, {}).nodes().to_vector(); });
+  const std::string text = error_of([&] { build(device(), boxes, {}).data().nodes.to_vector(); });
   set_debug(false);
   expect_contains(text, "primitive 17");
   expect_contains(text, "its box is none");

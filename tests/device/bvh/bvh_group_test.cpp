@@ -209,11 +209,11 @@ TEST_P(BvhGroup, deep_groups_lose_nothing) {
 TEST_P(BvhGroup, a_tree_without_groups_has_none_to_find) {
   const Boxes boxes = test::random_soup(30);
   const Bvh bvh(device(), boxes.lowers, boxes.uppers);
-  EXPECT_FALSE(bvh.is_grouped());
+  EXPECT_TRUE(bvh.options().groups.is_null());
   const std::vector<int> zero(30, 0), nobody(30, kNoSuchGroup);
   EXPECT_EQ(expect_equal_answers(bvh, zero, nobody), 0);
   const Bvh nothing(device(), empty<vec3>(device(), 0), empty<vec3>(device(), 0), {.groups = empty<int>(device(), 0)});
-  EXPECT_TRUE(nothing.is_grouped());
+  EXPECT_FALSE(nothing.options().groups.is_null());
   EXPECT_EQ(nothing.data().group_roots.to_vector(), std::vector<int>{kBvhNothing});
 }
 
@@ -224,7 +224,7 @@ TEST_P(BvhGroup, names_that_are_no_roots_find_nothing) {
   for (int i = 0; i < n; ++i) boxes.add({float(i / 4), 0, 0}, {float(i / 4) + 0.5f, 1, 1});
   const Bvh bvh = build(device(), boxes, {.leaf_size = 4}, std::vector<int>(n, 0));
   const std::vector<int> parents = bvh.data().parents.to_vector();
-  const int nodes = int(bvh.nodes().size());
+  const int nodes = int(bvh.data().nodes.size());
   std::vector<int> roots{kBvhWhole, 2 * nodes, 2 * nodes + 1, 12345, 0x7fffffff, -3, -7};
   for (int node = 0; node < nodes; ++node)
     if (parents[std::size_t(node)] == -2) roots.insert(roots.end(), {2 * node, 2 * node + 1});
@@ -291,7 +291,7 @@ TEST_P(BvhGroup, refits_and_rebuilds_keep_groups) {
     bvh.rebuild(lowers.slice(0, 3), uppers.slice(0, 3), Array<int>(device(), three));
     expect_grouped(bvh, three);
     bvh.rebuild(lowers, uppers, Array<int>());
-    EXPECT_FALSE(bvh.is_grouped());
+    EXPECT_TRUE(bvh.options().groups.is_null());
     expect_valid(bvh, now);
     bvh.rebuild(lowers, uppers, Array<int>(device(), groups));
     expect_valid(bvh, now);

@@ -182,7 +182,9 @@ Boxes boxes_of(const MeshData& mesh) {
 }
 
 HostBvh::HostBvh(const Bvh& bvh)
-    : nodes(bvh.nodes().to_vector()), primitives(bvh.primitives().to_vector()), parents(bvh.parents().to_vector()) {}
+    : nodes(bvh.data().nodes.to_vector()),
+      primitives(bvh.data().primitives.to_vector()),
+      parents(bvh.data().parents.to_vector()) {}
 
 void expect_valid(const Bvh& bvh, const Boxes& boxes) {
   const HostBvh tree(bvh);

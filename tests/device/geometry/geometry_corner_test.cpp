@@ -252,10 +252,10 @@ TEST_P(GeometryCorner, zeros_of_both_signs_give_the_same_tree_in_every_build) {
   for (const BvhBuilder builder : {BvhBuilder::lbvh, BvhBuilder::hploc})
     for (const int leaf_size : {1, 4}) {
       Bvh tree(device(), lowers, uppers, {builder, leaf_size});
-      const auto first = tree.nodes().to_vector();
+      const auto first = tree.data().nodes.to_vector();
       for (int k = 0; k < 6; ++k) {
         tree.rebuild();
-        const auto again = tree.nodes().to_vector();
+        const auto again = tree.data().nodes.to_vector();
         ASSERT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof first[0]), 0) << k;
       }
     }

@@ -166,7 +166,7 @@ TEST_P(GraphStructureUses, members_of_data_are_arrays_as_others) {
   Array<int> found = zeros<int>(device(), 1);
   const auto count_nodes =
       kernel("count nodes", [](Arr<const BvhNode> nodes, Arr<int> found) { found[0] += nodes.shape(0); });
-  const Graph graph = capture(device(), [&] { launch(count_nodes, 1, bvh.nodes(), found); });
+  const Graph graph = capture(device(), [&] { launch(count_nodes, 1, bvh.data().nodes, found); });
   bvh.refit(far, far);
   graph.launch();
   EXPECT_EQ(found.at(0), 9);

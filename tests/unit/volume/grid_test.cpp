@@ -101,7 +101,8 @@ std::vector<Damage> damages() {
   // The first entry of a node that has a child.
   const auto entry = [&](std::uint64_t node, int level, std::uint32_t values) {
     std::uint32_t n = 0;
-    while (!grids::has_bit(good, node + grids::child_mask(level), n)) ++n;
+    const auto byte_of = [&] { return get<std::uint8_t>(good, node + grids::child_mask(level) + n / 8); };
+    while (!(byte_of() >> (n & 7) & 1)) ++n;
     return node + values + std::uint64_t(n) * l.table_stride;
   };
   const std::uint64_t upper_child = entry(upper, 2, l.upper.values), lower_child = entry(lower, 1, l.lower.values);
