@@ -233,7 +233,7 @@ class Device {
 
   /// Compiles a kernel, through the disk cache. `hash` is ir::hash(module).
   /// Errors: Error(unsupported) when the device lacks what the kernel needs.
-  virtual std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) = 0;
+  virtual std::shared_ptr<Program> compile(const ir::Module& module, detail::Hash128 hash) = 0;
   /// The bytes that a structure of this size takes, including what a build needs.
   /// Errors: Error(unsupported) where DeviceInfo::ray_query is false.
   virtual std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles);

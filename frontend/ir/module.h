@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../support/debug.h"
+#include "../support/hash.h"
 #include "../support/loc.h"
 #include "report.h"
 #include "type.h"
@@ -284,14 +285,7 @@ std::string print(const Module& module, bool lines = false);
 
 /// A hash of everything that decides a kernel's behaviour. Its name has no part in it, and neither have source lines
 /// except those of messages.
-struct Hash {
-  std::uint64_t lo = 0, hi = 0;
-  bool operator==(const Hash&) const = default;
-};
-Hash hash(const Module& module);
-
-/// The hash as 32 hexadecimal digits.
-std::string to_string(Hash hash);
+detail::Hash128 hash(const Module& module);
 
 /// Checks every rule of the IR.
 /// Errors: internal_error() with the first broken rule, because only a fault of the library breaks one.
