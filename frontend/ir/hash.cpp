@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t op_table_salt() {
   std::uint64_t h = 0xcbf29ce484222325ull;
   const char* names[] = {
-#define WEFT_OP(name, arity, operands, result, effect, derivative) #name,
+#define WEFT_OP(name, arity, operands, result, effect, derivative, spread) #name,
 #include "ops.def"
 #undef WEFT_OP
   };

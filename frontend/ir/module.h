@@ -20,7 +20,7 @@ enum class ErrorKind;
 namespace weft::ir {
 
 enum class Op : std::uint8_t {
-#define WEFT_OP(name, arity, operands, result, effect, derivative) name,
+#define WEFT_OP(name, arity, operands, result, effect, derivative, spread) name,
 #include "ops.def"
 #undef WEFT_OP
   count
@@ -30,6 +30,20 @@ enum class OperandClass : std::uint8_t { any, numeric, integer, real, logical, b
 enum class ResultRule : std::uint8_t { same, boolean, given, none };
 enum class Effect : std::uint8_t { pure, reads, writes, control };
 enum class Derivative : std::uint8_t { differentiable, nondifferentiable, structural };
+/// What decides how the values of an operation differ among threads.
+enum class Spread : std::uint8_t {
+  none,       ///< it has no value
+  launch,     ///< nothing: all threads of a launch have the same
+  workgroup,  ///< the workgroup
+  subgroup,   ///< the subgroup
+  number,     ///< the thread's number: the next thread has one more
+  operands,   ///< its operands alone: threads that agree on them agree on it (arithmetic)
+  pooled,     ///< all lanes of the subgroup get the same; if threads agree on the operands, they agree on it
+  exchanged,  ///< each lane gets something else, unless all give the same
+  memory,     ///< its address and what is there
+  thread,     ///< it differs whatever its operands
+  control     ///< the control flow that it belongs to
+};
 
 /// One row of ops.def.
 struct OpInfo {
@@ -39,6 +53,7 @@ struct OpInfo {
   ResultRule result;
   Effect effect;
   Derivative derivative;
+  Spread spread;
 };
 const OpInfo& info(Op op);
 
