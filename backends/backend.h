@@ -172,11 +172,11 @@ class Stream {
 
   /// Measures the next launch, copy, fill, build or replay, which runs by itself, between barriers. Slot `first` gets
   /// the moment at which all earlier work has run, the next slot the moment at which the operation has. Null: nothing
-  /// is measured.
+  /// is measured. Streams that run nothing measure nothing.
   /// \return whether an earlier call was still waiting for its operation
-  virtual bool measure(Timestamps* into, std::uint32_t first) = 0;
-  /// Starts each operation as soon as it is recorded, instead of gathering several.
-  virtual void start_at_once(bool on) = 0;
+  virtual bool measure(Timestamps* /*into*/, std::uint32_t /*first*/) { return false; }
+  /// Starts each operation as soon as it is recorded, instead of gathering several, where a stream gathers.
+  virtual void start_at_once(bool) {}
   /// The backend's own stream, if this one is a listener around it.
   virtual Stream& own() { return *this; }
 
@@ -193,10 +193,10 @@ class Stream {
   virtual std::function<void()> waiting(Ticket) { return {}; }
   /// Waits for everything.
   virtual void synchronize() = 0;
-  /// Turns barriers between launches off (false) or on, for tests that show what barriers are for.
-  virtual void track_hazards(bool on) = 0;
+  /// Turns barriers between launches off (false) or on, where there are any, for tests that show what barriers are for.
+  virtual void track_hazards(bool) {}
   /// Puts a barrier after every launch, which tells a missing range from other errors.
-  virtual void barrier_always(bool on) = 0;
+  virtual void barrier_always(bool) {}
 };
 
 /// A device. Thread-safe, except for its streams. Streams and programs must be gone before it.
@@ -233,7 +233,7 @@ class Device {
 
   /// Compiles a kernel, through the disk cache. `hash` is ir::hash(module).
   /// Errors: Error(unsupported) when the device lacks what the kernel needs.
-  virtual std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) = 0;
+  virtual std::shared_ptr<Program> compile(const ir::Module& module, detail::Hash128 hash) = 0;
   /// The bytes that a structure of this size takes, including what a build needs.
   /// Errors: Error(unsupported) where DeviceInfo::ray_query is false.
   virtual std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles);

@@ -34,7 +34,7 @@ static_assert(sizeof(Header) == 32, "the header is written as it lies in memory"
 
 // The sizes go into the seed, so that a file whose header alone is damaged does not pass.
 std::uint64_t checksum(const Header& header, std::span<const std::byte> key_and_payload) {
-  return hash64(key_and_payload, header.key_bytes * 0x9e3779b97f4a7c15ull + header.payload_bytes);
+  return detail::hash64(key_and_payload, header.key_bytes * 0x9e3779b97f4a7c15ull + header.payload_bytes);
 }
 
 // The payload in a file's content, or nothing if it is not an entry of `key`.
@@ -113,7 +113,7 @@ DiskCache DiskCache::from_environment(Holds holds) {
 }
 
 std::filesystem::path DiskCache::path_of(std::string_view key) const {
-  return folder_ / (to_hex(hash128(fmt::format("{}:{}", kFormat, key))) + kExtension);
+  return folder_ / (to_hex(detail::hash128(fmt::format("{}:{}", kFormat, key))) + kExtension);
 }
 
 void DiskCache::reject(const std::filesystem::path& path) {

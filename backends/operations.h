@@ -63,15 +63,11 @@ class CaptureStream final : public Stream {
   void download(void* to, std::uint64_t from, std::size_t bytes, Ticket after) override;
   Ticket replay(Graph& graph) override;
 
-  bool measure(Timestamps*, std::uint32_t) override { return false; }
-  void start_at_once(bool) override {}
   Ticket submit() override { return 0; }
   void start(Ticket) override {}
   bool done(Ticket) override { return true; }
   void wait(Ticket) override {}
   void synchronize() override {}
-  void track_hazards(bool) override {}
-  void barrier_always(bool) override {}
 
   Operations& operations() { return *operations_; }
   std::unique_ptr<Operations> take() { return std::move(operations_); }

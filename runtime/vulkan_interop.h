@@ -170,7 +170,7 @@ class TimelineSemaphore {
   FileDescriptor share() const;
 
  private:
-  std::shared_ptr<backend::TimelineHandle> handle_;  ///< keeps the device, too
+  std::shared_ptr<backend::vulkan::VulkanTimeline> timeline_;  ///< keeps the device, too
 };
 
 }  // namespace weft

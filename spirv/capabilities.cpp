@@ -13,6 +13,7 @@ using ir::Id;
 using ir::Inst;
 using ir::Op;
 using ir::Type;
+using spv::Capability;
 
 namespace {
 
@@ -65,26 +66,34 @@ class Survey {
     refuse(loc, fmt::format("the {} lacks {} ({})", who(), what, feature));
   }
 
+  void need(Capability capability) { needs_.capabilities.insert(capability); }
+
+  void take_subgroups(Loc loc) {
+    if (target_.subgroup_size == 0) refuse_lacking(loc, "whole subgroups", "computeFullSubgroups");
+    needs_.subgroup = true;
+    need(Capability::GroupNonUniform);
+  }
+
   void require_int64(Loc loc) {
     if (!target_.int64) refuse_lacking(loc, "int64 arithmetic", "shaderInt64");
-    needs_.int64 = true;
+    need(Capability::Int64);
   }
 
   /// Notes a value of type t; `arithmetic`: it undergoes more than moves and conversions.
   void require(Type t, bool arithmetic, Loc loc) {
     switch (ir::bits(t)) {
-      case 8: require_narrow(t, arithmetic, target_.int8, needs_.int8, "shaderInt8", loc); break;
+      case 8: require_narrow(t, arithmetic, target_.int8, Capability::Int8, "shaderInt8", loc); break;
       case 16:
         if (t == Type::f16) {
-          require_narrow(t, arithmetic, target_.float16, needs_.float16, "shaderFloat16", loc);
+          require_narrow(t, arithmetic, target_.float16, Capability::Float16, "shaderFloat16", loc);
         } else {
-          require_narrow(t, arithmetic, target_.int16, needs_.int16, "shaderInt16", loc);
+          require_narrow(t, arithmetic, target_.int16, Capability::Int16, "shaderInt16", loc);
         }
         break;
       case 64:
         if (t == Type::f64) {
           if (!target_.float64) refuse_lacking(loc, "float64 arithmetic", "shaderFloat64");
-          needs_.float64 = true;
+          need(Capability::Float64);
         } else {
           require_int64(loc);
         }
@@ -97,9 +106,9 @@ class Survey {
     if (t == Type::f64) needs_.real64 = true;
   }
 
-  void require_narrow(Type t, bool arithmetic, bool offered, bool& need, const char* feature, Loc loc) {
+  void require_narrow(Type t, bool arithmetic, bool offered, Capability capability, const char* feature, Loc loc) {
     if (offered) {
-      need = true;
+      need(capability);
     } else if (arithmetic) {
       refuse_lacking(loc, std::string(ir::user_name(t)) + " arithmetic", feature);
     } else {
@@ -110,10 +119,10 @@ class Survey {
   void require_storage(Type t, Loc loc) {
     if (ir::bits(t) == 8) {
       if (!target_.storage8) refuse_lacking(loc, "8-bit storage", "storageBuffer8BitAccess");
-      needs_.storage8 = true;
+      need(Capability::StorageBuffer8BitAccess);
     } else if (ir::bits(t) == 16) {
       if (!target_.storage16) refuse_lacking(loc, "16-bit storage", "storageBuffer16BitAccess");
-      needs_.storage16 = true;
+      need(Capability::StorageBuffer16BitAccess);
     }
   }
 
@@ -123,11 +132,11 @@ class Survey {
     // Reading its bits counts as arithmetic.
     if (t == Type::f16) require(t, true, inst.loc());
     if (add && t == Type::f32 && (shared ? target_.float32_shared_atomic_add : target_.float32_atomic_add)) {
-      needs_.float32_atomic_add = true;
+      need(Capability::AtomicFloat32AddEXT);
       return;
     }
     if (add && t == Type::f64 && (shared ? target_.float64_shared_atomic_add : target_.float64_atomic_add)) {
-      needs_.float64_atomic_add = true;
+      need(Capability::AtomicFloat64AddEXT);
       return;
     }
     if (ir::bits(t) == 64) {
@@ -135,45 +144,46 @@ class Survey {
         refuse_lacking(inst.loc(), shared ? "64-bit atomic operations on shared memory" : "64-bit atomic operations",
                        shared ? "shaderSharedInt64Atomics" : "shaderBufferInt64Atomics");
       require_int64(inst.loc());
-      needs_.int64_atomics = true;
+      need(Capability::Int64Atomics);
     }
     if (shared && is_float(t)) needs_.as_bits[array] = true;
   }
 
   void visit_subgroup(Id id, const Inst& inst) {
-    needs_.subgroup = true;
-    if (target_.subgroup_size == 0) refuse_lacking(inst.loc(), "whole subgroups", "computeFullSubgroups");
+    take_subgroups(inst.loc());
     if (inst.op == Op::subgroup_barrier) return;
     const Type t = module_[module_.arg(id, 0)].type;
     if (t != Type::b1 && ir::bits(t) != 32 && t != Type::f64 && !target_.subgroup_narrow_wide)
       refuse_lacking(inst.loc(), fmt::format("operations of subgroups on {}", ir::user_name(t)),
                      "shaderSubgroupExtendedTypes");
-    auto feature = [&](bool has, bool& need, const char* name) {
+    auto feature = [&](bool has, Capability capability, const char* name) {
       if (!has) refuse_lacking(inst.loc(), fmt::format("{} in subgroups", ir::info(inst.op).name), name);
-      need = true;
+      need(capability);
     };
     const bool vote = t == Type::b1 && (Op(inst.imm) == Op::bit_and || Op(inst.imm) == Op::bit_or);
     switch (inst.op) {
       case Op::subgroup_reduce:
         if (vote)
-          feature(target_.subgroup_vote, needs_.vote, "VK_SUBGROUP_FEATURE_VOTE_BIT");
+          feature(target_.subgroup_vote, Capability::GroupNonUniformVote, "VK_SUBGROUP_FEATURE_VOTE_BIT");
         else
-          feature(target_.subgroup_arithmetic, needs_.arithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
+          feature(target_.subgroup_arithmetic, Capability::GroupNonUniformArithmetic,
+                  "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
         break;
       case Op::subgroup_inclusive:
       case Op::subgroup_exclusive:
-        feature(target_.subgroup_arithmetic, needs_.arithmetic, "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
+        feature(target_.subgroup_arithmetic, Capability::GroupNonUniformArithmetic,
+                "VK_SUBGROUP_FEATURE_ARITHMETIC_BIT");
         break;
       case Op::subgroup_ballot:
-        feature(target_.subgroup_ballot, needs_.ballot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
+        feature(target_.subgroup_ballot, Capability::GroupNonUniformBallot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
         break;
       case Op::subgroup_broadcast:
         if (module_[module_.arg(id, 1)].op == Op::constant) {
-          feature(target_.subgroup_ballot, needs_.ballot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
+          feature(target_.subgroup_ballot, Capability::GroupNonUniformBallot, "VK_SUBGROUP_FEATURE_BALLOT_BIT");
           break;
         }
         [[fallthrough]];
-      default: feature(target_.subgroup_shuffle, needs_.shuffle, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT");
+      default: feature(target_.subgroup_shuffle, Capability::GroupNonUniformShuffle, "VK_SUBGROUP_FEATURE_SHUFFLE_BIT");
     }
   }
 
@@ -196,11 +206,16 @@ class Survey {
 
   void visit(Id id, const Inst& inst) {
     if (is_memory(inst.op)) visit_memory(inst, module_.arg(id, 0));
-    needs_.gathers = needs_.gathers || gathers(module_, id, target_);
+    if (gathers(module_, id, target_)) {
+      needs_.gathers = true;
+      for (const Capability c :
+           {Capability::GroupNonUniform, Capability::GroupNonUniformVote, Capability::GroupNonUniformArithmetic})
+        need(c);
+    }
     if (is_subgroup(inst.op)) visit_subgroup(id, inst);
     if (inst.op == Op::trace_ray) {
       if (!target_.ray_query) refuse_lacking(inst.loc(), "ray queries", "VK_KHR_ray_query");
-      needs_.ray_query = true;
+      need(Capability::RayQueryKHR);
     }
     bool compares = inst.op == Op::eq || inst.op == Op::ne || inst.op == Op::lt || inst.op == Op::le;
     bool arithmetic = !needs_no_arithmetic(inst.op);
@@ -210,10 +225,8 @@ class Survey {
       Type t = module_[a].type;
       bool is_index = is_memory(inst.op) && number++ == 1;
       const Op source = module_[a].op;
-      if (source == Op::subgroup_size || source == Op::subgroup_lane || source == Op::subgroup_id) {
-        needs_.subgroup = true;
-        if (target_.subgroup_size == 0) refuse_lacking(inst.loc(), "whole subgroups", "computeFullSubgroups");
-      }
+      if (source == Op::subgroup_size || source == Op::subgroup_lane || source == Op::subgroup_id)
+        take_subgroups(inst.loc());
       if (t == Type::none || source == Op::kernel_array) continue;
       const bool argument = module_[a].op == Op::arg;
       if (argument && !seen_[a]) {
@@ -255,27 +268,12 @@ bool gathers(const ir::Module& module, ir::Id id, const Target& target) {
 }
 
 void Needs::join(const Needs& other) {
-  for (bool Needs::*feature : {&Needs::int8,
-                               &Needs::int16,
-                               &Needs::int64,
-                               &Needs::float16,
-                               &Needs::float64,
-                               &Needs::storage8,
-                               &Needs::storage16,
-                               &Needs::float32_atomic_add,
-                               &Needs::float64_atomic_add,
-                               &Needs::int64_atomics,
-                               &Needs::subgroup,
-                               &Needs::vote,
-                               &Needs::arithmetic,
-                               &Needs::ballot,
-                               &Needs::shuffle,
-                               &Needs::ray_query,
-                               &Needs::gathers,
-                               &Needs::real16,
-                               &Needs::real32,
-                               &Needs::real64})
-    this->*feature = this->*feature || other.*feature;
+  capabilities.insert(other.capabilities.begin(), other.capabilities.end());
+  subgroup = subgroup || other.subgroup;
+  gathers = gathers || other.gathers;
+  real16 = real16 || other.real16;
+  real32 = real32 || other.real32;
+  real64 = real64 || other.real64;
 }
 
 Needs survey(const ir::Module& module, const Target& target, bool arguments_in_memory) {

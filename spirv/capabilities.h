@@ -1,20 +1,18 @@
 // The device capabilities that a kernel needs.
 #pragma once
+#include <set>
+#include <spirv/unified1/spirv.hpp11>
+
 #include "../frontend/ir/module.h"
 #include "emit.h"
 
 namespace weft::spirv {
 
-/// Features that a module uses beyond the required ones; each becomes a capability of the shader.
+/// What a module uses beyond the required capabilities.
 struct Needs {
-  bool int8 = false, int16 = false, int64 = false;
-  bool float16 = false, float64 = false;
-  bool storage8 = false, storage16 = false;
-  bool float32_atomic_add = false, float64_atomic_add = false, int64_atomics = false;
+  std::set<spv::Capability> capabilities;
   bool subgroup = false;  ///< uses subgroup operations or numbers
-  bool vote = false, arithmetic = false, ballot = false, shuffle = false;
-  bool ray_query = false;
-  bool gathers = false;  ///< some additions are combined within a subgroup
+  bool gathers = false;   ///< some additions are combined within a subgroup
   /// By array of the workgroup: its scalars are stored as bits, in unsigned integers of at least 32, because an atomic
   /// operation on it has no native form.
   std::vector<bool> as_bits;
@@ -27,6 +25,7 @@ struct Needs {
   };
   std::vector<Argument> arguments;  ///< parts of the argument block that are read, by first use
 
+  bool has(spv::Capability c) const { return capabilities.count(c) > 0; }
   /// Adds the needs of another kernel of the same shader.
   void join(const Needs& other);
 };

@@ -26,29 +26,14 @@ Section header(const Common& common, const Needs& needs, const EntryPoint& main)
   const bool even64 = modes64 && target.round_even64, keep64 = modes64 && target.keep_nan64;
   capability(true, spv::Capability::Shader);
   capability(true, spv::Capability::PhysicalStorageBufferAddresses);
-  capability(needs.int8, spv::Capability::Int8);
-  capability(needs.int16, spv::Capability::Int16);
-  capability(needs.int64, spv::Capability::Int64);
-  capability(needs.float16, spv::Capability::Float16);
-  capability(needs.float64, spv::Capability::Float64);
-  capability(needs.storage8, spv::Capability::StorageBuffer8BitAccess);
-  capability(needs.storage16, spv::Capability::StorageBuffer16BitAccess);
-  capability(needs.float32_atomic_add, spv::Capability::AtomicFloat32AddEXT);
-  capability(needs.float64_atomic_add, spv::Capability::AtomicFloat64AddEXT);
-  capability(needs.int64_atomics, spv::Capability::Int64Atomics);
-  capability(needs.subgroup || needs.gathers, spv::Capability::GroupNonUniform);
-  capability(needs.vote || needs.gathers, spv::Capability::GroupNonUniformVote);
-  capability(needs.arithmetic || needs.gathers, spv::Capability::GroupNonUniformArithmetic);
-  capability(needs.ballot, spv::Capability::GroupNonUniformBallot);
-  capability(needs.shuffle, spv::Capability::GroupNonUniformShuffle);
+  for (const spv::Capability c : needs.capabilities) capability(true, c);
   capability(common.within_workgroup, spv::Capability::VulkanMemoryModel);
   capability(common.within_workgroup, spv::Capability::VulkanMemoryModelDeviceScope);
-  capability(needs.ray_query, spv::Capability::RayQueryKHR);
   capability(even16 || even32 || even64, spv::Capability::RoundingModeRTE);
   capability(keep16 || keep32 || keep64, spv::Capability::SignedZeroInfNanPreserve);
-  if (needs.float32_atomic_add || needs.float64_atomic_add)
+  if (needs.has(spv::Capability::AtomicFloat32AddEXT) || needs.has(spv::Capability::AtomicFloat64AddEXT))
     head.emit_text(spv::Op::OpExtension, {}, "SPV_EXT_shader_atomic_float_add");
-  if (needs.ray_query) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_ray_query");
+  if (needs.has(spv::Capability::RayQueryKHR)) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_ray_query");
   const bool meet_again = needs.subgroup && target.subgroup_uniform_flow;
   if (meet_again) head.emit_text(spv::Op::OpExtension, {}, "SPV_KHR_subgroup_uniform_control_flow");
   head.emit_text(spv::Op::OpExtInstImport, {common.glsl}, "GLSL.std.450");

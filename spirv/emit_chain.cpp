@@ -161,7 +161,7 @@ std::vector<std::uint32_t> emit_chain(std::span<const ir::Module* const> kernels
   common.launch = w.variable(w.pointer_type(spv::StorageClass::Private, w.type(Type::u64)), spv::StorageClass::Private);
   common.interface.push_back(common.launch);
   Needs needs;
-  needs.int64 = true;
+  needs.capabilities.insert(spv::Capability::Int64);
   std::vector<std::vector<Word>> code;
   std::vector<Word> ids;
   for (const ir::Module* given : kernels) {

@@ -276,7 +276,8 @@ Word Emitter::compare(Id id) {
   const Id a = module_.arg(id, 0), b = module_.arg(id, 1);
   Type t = module_[a].type;
   // Without arithmetic in the narrow type, its storage still allows widening it.
-  const bool widens = ir::is_int(t) && ((ir::bits(t) == 8 && !needs_.int8) || (ir::bits(t) == 16 && !needs_.int16));
+  const bool widens = ir::is_int(t) && ((ir::bits(t) == 8 && !needs_.has(spv::Capability::Int8)) ||
+                                        (ir::bits(t) == 16 && !needs_.has(spv::Capability::Int16)));
   const Type wide = is_signed(t) ? Type::i32 : Type::u32;
   auto operand = [&](Id from) {
     const Inst& inst = module_[from];

@@ -45,7 +45,6 @@ class HostStream : public Stream {
   Ticket replay(Graph& graph) override;
   bool measure(Timestamps* into, std::uint32_t first) override;
 
-  void start_at_once(bool) override {}
   Ticket submit() override;
   void start(Ticket) override { queue_.device.check_alive(); }
   bool done(Ticket ticket) override {
@@ -54,8 +53,6 @@ class HostStream : public Stream {
   }
   void wait(Ticket) override { queue_.device.check_alive(); }
   void synchronize() override { queue_.device.check_alive(); }
-  void track_hazards(bool) override {}
-  void barrier_always(bool) override {}
 
  protected:
   /// Runs a kernel. The queue is locked, memory that is freed meanwhile stays, and the grid has workgroups.

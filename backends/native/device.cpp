@@ -78,7 +78,7 @@ Allocation NativeDevice::wrap(std::byte* memory, std::size_t bytes) {
   return memory_.wrap(memory, bytes);
 }
 
-std::shared_ptr<Program> NativeDevice::compile(const ir::Module& module, ir::Hash hash) {
+std::shared_ptr<Program> NativeDevice::compile(const ir::Module& module, detail::Hash128 hash) {
   check_runs();
   check_groups(module, info_);
   return programs_->program(module, hash);

@@ -40,7 +40,7 @@ class NativeDevice final : public Device {
   void free(const Allocation& allocation) override;
   Allocation wrap(std::byte* memory, std::size_t bytes) override;
 
-  std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) override;
+  std::shared_ptr<Program> compile(const ir::Module& module, detail::Hash128 hash) override;
   std::unique_ptr<Graph> create_graph(std::unique_ptr<Operations> operations) override;
   std::unique_ptr<Stream> create_stream() override;
   std::unique_ptr<Timestamps> create_timestamps(std::uint32_t places) override;

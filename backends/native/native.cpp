@@ -32,7 +32,7 @@ struct CompiledBody {
 
 class CompiledProgram final : public DeviceProgram {
  public:
-  CompiledProgram(const ir::Module& kernel, ir::Hash hash, Programs& programs)
+  CompiledProgram(const ir::Module& kernel, detail::Hash128 hash, Programs& programs)
       : DeviceProgram(kernel), programs_(programs), hash_(hash), body_(programs.compile(kernel, hash, true)) {
     if (body_.body.split == llvm::Split::rows) kernel_ = std::make_unique<const ir::Module>(kernel);
   }
@@ -50,7 +50,7 @@ class CompiledProgram final : public DeviceProgram {
 
  private:
   Programs& programs_;
-  const ir::Hash hash_;
+  const detail::Hash128 hash_;
   const CompiledBody body_;
   std::unique_ptr<const ir::Module> kernel_;  // of a program by rows, which may be compiled again
   mutable std::mutex mutex_;
@@ -61,7 +61,7 @@ class CompiledProgram final : public DeviceProgram {
 class CompiledPrograms final : public ProgramSource {
  public:
   explicit CompiledPrograms(std::unique_ptr<Programs> programs) : programs_(std::move(programs)) {}
-  std::shared_ptr<DeviceProgram> program(const ir::Module& module, ir::Hash hash) override {
+  std::shared_ptr<DeviceProgram> program(const ir::Module& module, detail::Hash128 hash) override {
     return std::make_shared<CompiledProgram>(module, hash, *programs_);
   }
   CompileStats stats() const override { return programs_->stats(); }

@@ -64,7 +64,7 @@ class ProgramSource {
   virtual ~ProgramSource() = default;
   /// Compiles a kernel, or finds it compiled. `hash` is ir::hash(module).
   /// Errors: Error(unsupported) naming what cannot be compiled.
-  virtual std::shared_ptr<DeviceProgram> program(const ir::Module& module, ir::Hash hash) = 0;
+  virtual std::shared_ptr<DeviceProgram> program(const ir::Module& module, detail::Hash128 hash) = 0;
   virtual CompileStats stats() const = 0;
 };
 

@@ -68,7 +68,7 @@ class ReferenceDevice : public Device {
   void free(const Allocation& allocation) override { memory_.free(allocation); }
   Allocation wrap(std::byte* memory, std::size_t bytes) override { return memory_.wrap(memory, bytes); }
 
-  std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash) override {
+  std::shared_ptr<Program> compile(const ir::Module& module, detail::Hash128) override {
     check_groups(module, info_);
     auto plan = std::make_shared<Plan>(module, info_.subgroup_size, fused_);
     ++emitted_;

@@ -68,9 +68,10 @@ class VulkanDevice final : public Device {
   void free(const Allocation& allocation) override;
   void give_back() override;
   Allocation wrap(std::byte* memory, std::size_t bytes) override;
-  std::shared_ptr<Program> compile(const ir::Module& module, ir::Hash hash) override;
+  std::shared_ptr<Program> compile(const ir::Module& module, detail::Hash128 hash) override;
   /// Compiles a module that is not known to be a kernel: see VulkanProgram::made_of().
-  std::unique_ptr<VulkanProgram> make_program(const ir::Module& module, ir::Hash hash, spirv::ArgumentsIn arguments);
+  std::unique_ptr<VulkanProgram> make_program(const ir::Module& module, detail::Hash128 hash,
+                                              spirv::ArgumentsIn arguments);
   std::uint64_t ray_structure_bytes(std::uint32_t num_points, std::uint32_t num_triangles) override;
   std::shared_ptr<RayStructure> create_ray_structure(std::uint64_t memory, std::uint32_t num_points,
                                                      std::uint32_t num_triangles) override;

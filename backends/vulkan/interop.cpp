@@ -9,10 +9,7 @@
 
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
-#include "commands/recordings.h"
 #include "device.h"
-#include "queue/stream.h"
-#include "queue/timeline.h"
 
 namespace weft {
 
@@ -136,117 +133,57 @@ std::unique_ptr<VulkanDevice> vulkan::adopt(const VulkanHandles& h, const Tuning
   return std::make_unique<VulkanDevice>(std::move(made), SharedQueue{h.device, h.queue, h.lock, h.unlock}, tuning);
 }
 
-namespace {
-// The device must have passed VulkanAccess.
-VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
-}  // namespace
-
-VulkanAccess::VulkanAccess(Device& device, const char* what) : device_(device) {
-  if (!fits(device)) unsupported("{} on {}, which is not a Vulkan device", what, device.info().name);
+VulkanDevice& vulkan_device(Device& device, const char* what) {
+  if (!VulkanAccess::fits(device)) unsupported("{} on {}, which is not a Vulkan device", what, device.info().name);
+  return static_cast<VulkanDevice&>(device);
 }
 
 bool VulkanAccess::fits(Device& device) { return dynamic_cast<VulkanDevice*>(&device) != nullptr; }
 
-std::array<std::uint8_t, 16> VulkanAccess::device_uuid() const { return vulkan_device(device_).adapter().device_uuid; }
+std::array<std::uint8_t, 16> VulkanAccess::device_uuid() const { return device_.adapter().device_uuid; }
 
-bool VulkanAccess::adopted() const { return vulkan_device(device_).adopted(); }
+bool VulkanAccess::adopted() const { return device_.adopted(); }
 
-void VulkanAccess::detach() const { vulkan_device(device_).detach(); }
+Memory& VulkanAccess::memory() const {
+  device_.check_alive();
+  return device_.memory();
+}
 
 VulkanBuffer VulkanAccess::locate(std::uint64_t address, std::uint64_t bytes) const {
-  vulkan_device(device_).check_alive();
-  const Place place = vulkan_device(device_).memory().resolve(address, bytes);
+  const Place place = memory().resolve(address, bytes);
   return {place.buffer, place.offset, bytes, address, place.usage};
 }
 
 Allocation VulkanAccess::wrap(const VulkanBuffer& buffer) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().wrap(buffer.buffer, buffer.offset, buffer.bytes, buffer.usage);
+  return memory().wrap(buffer.buffer, buffer.offset, buffer.bytes, buffer.usage);
 }
 
-Allocation VulkanAccess::allocate_shared(std::uint64_t bytes) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().allocate_shared(bytes);
-}
+Allocation VulkanAccess::allocate_shared(std::uint64_t bytes) const { return memory().allocate_shared(bytes); }
 
-SharedMemory VulkanAccess::share(std::uint64_t address) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().share(address);
-}
+SharedMemory VulkanAccess::share(std::uint64_t address) const { return memory().share(address); }
 
-Allocation VulkanAccess::import_shared(SharedMemory&& memory, std::uint64_t array_bytes) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().import_shared(std::move(memory), array_bytes);
+Allocation VulkanAccess::import_shared(SharedMemory&& shared, std::uint64_t array_bytes) const {
+  return memory().import_shared(std::move(shared), array_bytes);
 }
 
 Allocation VulkanAccess::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().import_foreign(std::move(fd), bytes);
+  return memory().import_foreign(std::move(fd), bytes);
 }
 
 PageAttachment VulkanAccess::attach(std::uint64_t address, const MakeAttachment& make) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().attach(address, make);
+  return memory().attach(address, make);
 }
 
-bool VulkanAccess::shares(std::uint64_t address) const {
-  vulkan_device(device_).check_alive();
-  return vulkan_device(device_).memory().shares(address);
-}
+bool VulkanAccess::shares(std::uint64_t address) const { return memory().shares(address); }
 
 bool VulkanAccess::host_reads_fast(std::uint64_t address) const {
-  vulkan_device(device_).check_alive();
-  Memory& memory = vulkan_device(device_).memory();
-  return address ? memory.resolve(address, 0).cached : memory.cached(MemoryKind::device);
-}
-
-std::unique_ptr<TimelineHandle> VulkanAccess::create_timeline(std::uint64_t value, bool shareable) const {
-  return std::make_unique<VulkanTimeline>(vulkan_device(device_), value, shareable);
-}
-
-std::unique_ptr<TimelineHandle> VulkanAccess::import_timeline(FileDescriptor&& fd) const {
-  return std::make_unique<VulkanTimeline>(vulkan_device(device_), std::move(fd));
-}
-
-bool VulkanAccess::owns(VkSemaphore semaphore) const { return vulkan_device(device_).signals().owns(semaphore); }
-
-std::unique_ptr<Stream> VulkanAccess::create_recordings() const {
-  vulkan_device(device_).check_alive();
-  return std::make_unique<VulkanRecordings>(vulkan_device(device_));
+  return address ? memory().resolve(address, 0).cached : memory().cached(MemoryKind::device);
 }
 
 bool held_up(Device& device) {
   auto* const d = dynamic_cast<VulkanDevice*>(&device);
   return d && !d->detached() && d->waits().any();
 }
-
-VulkanStreamAccess::VulkanStreamAccess(Stream& stream, const char* what) : stream_(stream) {
-  if (!dynamic_cast<VulkanStream*>(&stream))
-    unsupported("{} on a stream of a device that is not a Vulkan device", what);
-}
-
-namespace {
-VulkanRecordings& recordings(Stream& stream) { return static_cast<VulkanRecordings&>(stream); }
-}  // namespace
-
-Ticket VulkanStreamAccess::await(VkSemaphore semaphore, std::uint64_t value) const {
-  return static_cast<VulkanStream&>(stream_).await(semaphore, value);
-}
-Ticket VulkanStreamAccess::signal(VkSemaphore semaphore, std::uint64_t value) const {
-  return static_cast<VulkanStream&>(stream_).signal(semaphore, value);
-}
-
-Ticket record_vulkan(Stream& stream, VkCommandBuffer commands, const Operations& operations) {
-  return recordings(stream).record(commands, operations);
-}
-Ticket submitted_vulkan(Stream& stream, Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
-  return recordings(stream).submitted(recording, semaphore, value);
-}
-std::uint64_t goes_back_vulkan(Stream& stream, Ticket recording, VkSemaphore semaphore, std::uint64_t value) {
-  return recordings(stream).goes_back(recording, semaphore, value);
-}
-void prepared_vulkan(Stream& stream, Ticket recording) { recordings(stream).prepared(recording); }
-void end_vulkan(Stream& stream, Ticket recording) { recordings(stream).end(recording); }
 
 }  // namespace backend
 }  // namespace weft

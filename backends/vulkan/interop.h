@@ -39,29 +39,26 @@ namespace backend {
 /// Errors: see weft::Device::adopt().
 std::unique_ptr<Device> adopt_vulkan(const VulkanHandles& handles);
 
-/// A timeline semaphore of weft's: see weft::TimelineSemaphore.
-class TimelineHandle {
- public:
-  virtual ~TimelineHandle() = default;
-  virtual VkSemaphore vk() const = 0;
-  virtual std::uint64_t value() const = 0;
-  virtual void signal(std::uint64_t value) = 0;
-  virtual void wait(std::uint64_t value) const = 0;
-  virtual FileDescriptor share() const = 0;
-};
+namespace vulkan {
+class Memory;
+class VulkanDevice;
+class VulkanTimeline;
+}  // namespace vulkan
 
-/// Operations of Vulkan devices. Others are refused with Error(unsupported) that says "`what` on <the device>".
+/// The Vulkan device that a device is. Others are refused with Error(unsupported) that says "`what` on <the device>".
+vulkan::VulkanDevice& vulkan_device(Device& device, const char* what);
+
+/// The memory of Vulkan devices, and what they are, for files that see no header of Vulkan. Others are refused
+/// likewise.
 class VulkanAccess {
  public:
-  VulkanAccess(Device& device, const char* what);
+  VulkanAccess(Device& device, const char* what) : device_(vulkan_device(device, what)) {}
   /// Whether the device is a Vulkan device.
   static bool fits(Device& device);
 
   /// VkPhysicalDeviceIDProperties::deviceUUID, which identifies the GPU to all its interfaces.
   std::array<std::uint8_t, 16> device_uuid() const;
   bool adopted() const;
-  /// Destroys everything of weft's on the device. All work must have run; later calls throw Error(device_lost).
-  void detach() const;
 
   VulkanBuffer locate(std::uint64_t address, std::uint64_t bytes) const;
   /// Makes a buffer memory of the device. It is freed as wrapped memory is: see Device::wrap(). The buffer stays the
@@ -75,7 +72,7 @@ class VulkanAccess {
   /// Imports a buffer. Takes over the descriptor if it succeeds. The allocation is as large as the buffer.
   /// \param array_bytes  the least that the buffer must have
   /// Errors: as import_memory().
-  Allocation import_shared(SharedMemory&& memory, std::uint64_t array_bytes) const;
+  Allocation import_shared(SharedMemory&& shared, std::uint64_t array_bytes) const;
 
   /// Imports memory that another interface to the same GPU has exported. It is freed as wrapped memory is.
   /// Errors: Error(unsupported) where the device cannot import memory, and for memory that it refuses.
@@ -88,51 +85,16 @@ class VulkanAccess {
   /// Whether the host reads mapped memory at an address fast; with 0, whether it does so for arrays' memory.
   bool host_reads_fast(std::uint64_t address) const;
 
-  std::unique_ptr<TimelineHandle> create_timeline(std::uint64_t value, bool shareable) const;
-  /// Imports a timeline semaphore. Takes over the descriptor if it succeeds.
-  std::unique_ptr<TimelineHandle> import_timeline(FileDescriptor&& fd) const;
-  /// Whether create_timeline() or import_timeline() made the semaphore.
-  bool owns(VkSemaphore semaphore) const;
-
-  /// A stream that stands for work that others submit: see the functions below. It must end before the device.
-  std::unique_ptr<Stream> create_recordings() const;
-
  private:
-  Device& device_;
-};
+  /// Errors: Error(device_lost).
+  vulkan::Memory& memory() const;
 
-/// Operations of streams of Vulkan devices; others are refused likewise.
-class VulkanStreamAccess {
- public:
-  VulkanStreamAccess(Stream& stream, const char* what);
-  /// Makes work that the stream is given from now on wait until the timeline semaphore has the value.
-  Ticket await(VkSemaphore semaphore, std::uint64_t value) const;
-  /// Sets the semaphore to the value when everything has run that the stream was given.
-  /// Errors: Error(invalid_argument) for a value that is not above the present one and all pending ones.
-  Ticket signal(VkSemaphore semaphore, std::uint64_t value) const;
-
- private:
-  Stream& stream_;
+  vulkan::VulkanDevice& device_;
 };
 
 /// Whether the queue has work of weft's that waits for a semaphore of another's: nothing after it ends before somebody,
 /// perhaps the host, signals the semaphore. False for other devices.
 bool held_up(Device& device);
-
-struct Operations;
-/// Records operations into a command buffer in recording, between full barriers, on a stream from create_recordings().
-/// They stay until end_vulkan().
-Ticket record_vulkan(Stream& recordings, VkCommandBuffer commands, const Operations& operations);
-/// Notes that the queue has the command buffer. It has run when the semaphore has the value, or, if that is null, when
-/// everything has run that the queue has.
-/// \return the ticket of this submission
-Ticket submitted_vulkan(Stream& recordings, Ticket recording, VkSemaphore semaphore, std::uint64_t value);
-/// Call before submitted_vulkan(): see VulkanRecordings::goes_back().
-std::uint64_t goes_back_vulkan(Stream& recordings, Ticket recording, VkSemaphore semaphore, std::uint64_t value);
-/// Notes that the command buffer is about to be submitted again.
-void prepared_vulkan(Stream& recordings, Ticket recording);
-/// Ends a recording whose commands will not run again: waits for its last announced submission.
-void end_vulkan(Stream& recordings, Ticket recording);
 
 }  // namespace backend
 }  // namespace weft

@@ -45,7 +45,7 @@ std::string bits(std::same_as<bool> auto... flags) { return {(flags ? '1' : '0')
 
 }  // namespace
 
-std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& t, bool optimised,
+std::string spirv_key(detail::Hash128 hash, const std::string& device_key, const spirv::Target& t, bool optimised,
                       spirv::ArgumentsIn arguments) {
   // Names every member, so that a new one does not compile before it is part of the key.
   const auto& [int8, int16, int64, float16, float64, storage8, storage16, push8, push16, float32_atomic_add,
@@ -61,8 +61,7 @@ std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv:
       subgroups_meet_again, lanes_in_step, round_even16, round_even32, round_even64, keep_nan16, keep_nan32, keep_nan64,
       memory_model, ray_query, pointer_steps, pairs_in_words, optimised, arguments == spirv::ArgumentsIn::memory);
   static_cast<void>(of_device);  // decides the words of messages alone
-  return fmt::format("spv:{}:{}:{}:{}:{}:{}", ir::to_string(hash), device_key, flags, max_block, subgroup_size,
-                     kEmitterStamp);
+  return fmt::format("spv:{}:{}:{}:{}:{}:{}", to_hex(hash), device_key, flags, max_block, subgroup_size, kEmitterStamp);
 }
 
 std::string pipeline_key(const DeviceInfo& info) { return "pipelines:" + info.cache_key; }
@@ -76,7 +75,7 @@ bool pipeline_cache_fits(std::span<const std::byte> bytes, const VkPhysicalDevic
          std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-void VulkanProgram::made_of(std::shared_ptr<const ir::Module> kernel, ir::Hash hash) {
+void VulkanProgram::made_of(std::shared_ptr<const ir::Module> kernel, detail::Hash128 hash) {
   may_chain_ = device_.adapter().target.int64 && spirv::can_chain(*kernel);
   kernel_ = std::move(kernel);
   hash_ = hash;
@@ -207,13 +206,13 @@ void Pipelines::destroy(std::uint64_t pipeline) {
   destroyed_.store(true);
 }
 
-std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, ir::Hash hash) {
+std::shared_ptr<Program> VulkanDevice::compile(const ir::Module& module, detail::Hash128 hash) {
   const std::shared_ptr<VulkanProgram> program = make_program(module, hash, spirv::ArgumentsIn::push_constants);
   program->made_of(std::make_shared<const ir::Module>(module), hash);
   return program;
 }
 
-std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& module, ir::Hash hash,
+std::unique_ptr<VulkanProgram> VulkanDevice::make_program(const ir::Module& module, detail::Hash128 hash,
                                                           spirv::ArgumentsIn arguments) {
   const platform::FloatMode mode;  // constants are computed by the optimiser and by software drivers
   check_runs();

@@ -28,10 +28,10 @@ class VulkanProgram final : public Program, private DeviceObject {
 
   /// Sets the kernel from which the program was compiled. Called once, before the first launch; not for shaders that
   /// were loaded.
-  void made_of(std::shared_ptr<const ir::Module> kernel, ir::Hash hash);
+  void made_of(std::shared_ptr<const ir::Module> kernel, detail::Hash128 hash);
   /// The kernel if it may be a step of a chain, or null.
   const ir::Module* step() const { return may_chain_ ? kernel_.get() : nullptr; }
-  ir::Hash hash() const { return hash_; }
+  detail::Hash128 hash() const { return hash_; }
   /// The same kernel with its arguments in memory, whatever their size: compiled when first requested. Null if there is
   /// none: on devices without 64-bit integers, if the driver refuses it, and for loaded shaders. Thread-safe.
   /// Errors: as Device::compile(), except Error(unsupported).
@@ -49,7 +49,7 @@ class VulkanProgram final : public Program, private DeviceObject {
   VkPipeline pipeline_;
   std::uint32_t args_bytes_;
   std::shared_ptr<const ir::Module> kernel_;
-  ir::Hash hash_;
+  detail::Hash128 hash_;
   bool may_chain_ = false;
   std::mutex mutex_;  ///< guards the members below
   std::unique_ptr<VulkanProgram> by_address_;
@@ -93,7 +93,7 @@ class Pipelines {
 };
 
 /// The key of a module's SPIR-V on disk: everything that determines the words.
-std::string spirv_key(ir::Hash hash, const std::string& device_key, const spirv::Target& target, bool optimised,
+std::string spirv_key(detail::Hash128 hash, const std::string& device_key, const spirv::Target& target, bool optimised,
                       spirv::ArgumentsIn arguments = spirv::ArgumentsIn::push_constants);
 
 /// The key of the driver's pipeline cache on disk.

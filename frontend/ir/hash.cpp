@@ -1,11 +1,6 @@
 // The stable hash of a module. It depends on behaviour, messages and the layout of arguments, but not on names, lines
 // or dead instructions.
-#include <fmt/format.h>
-
 #include <string_view>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "module.h"
 
@@ -16,7 +11,7 @@ namespace {
 constexpr std::uint64_t op_table_salt() {
   std::uint64_t h = 0xcbf29ce484222325ull;
   const char* names[] = {
-#define WEFT_OP(name, arity, operands, result, effect, derivative) #name,
+#define WEFT_OP(name, arity, operands, result, effect, derivative, spread) #name,
 #include "ops.def"
 #undef WEFT_OP
   };
@@ -35,7 +30,7 @@ class Canonical {
     words_.reserve(64 + 6 * module.insts.size());
   }
 
-  Hash run() {
+  detail::Hash128 run() {
     put(op_table_salt());
     put(pack(module_.args_bytes, module_.tid_rank));
     put(pack(module_.tid_offset, module_.wide));
@@ -57,8 +52,7 @@ class Canonical {
       put(pack(array.count,
                static_cast<std::uint32_t>(array.type) | (array.words ? 256u : 0u) | (array.is_private ? 512u : 0u)));
     region(0);
-    const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(std::uint64_t));
-    return {h.low64, h.high64};
+    return detail::hash128(std::as_bytes(std::span(words_)));
   }
 
  private:
@@ -77,7 +71,7 @@ class Canonical {
 
   void text(std::string_view text) {
     put(text.size());
-    put(XXH3_64bits(text.data(), text.size()));
+    put(detail::hash64(text));
   }
 
   /// Lines count as well, because a program that is found by its hash tells the user where a message comes from.
@@ -135,8 +129,6 @@ class Canonical {
 
 }  // namespace
 
-Hash hash(const Module& module) { return Canonical(module).run(); }
-
-std::string to_string(Hash hash) { return fmt::format("{:016x}{:016x}", hash.hi, hash.lo); }
+detail::Hash128 hash(const Module& module) { return Canonical(module).run(); }
 
 }  // namespace weft::ir

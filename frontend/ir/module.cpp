@@ -9,8 +9,8 @@ namespace weft::ir {
 
 const OpInfo& info(Op op) {
   static constexpr OpInfo table[] = {
-#define WEFT_OP(name, arity, operands, result, effect, derivative) \
-  {#name, arity, OperandClass::operands, ResultRule::result, Effect::effect, Derivative::derivative},
+#define WEFT_OP(name, arity, operands, result, effect, derivative, spread) \
+  {#name, arity, OperandClass::operands, ResultRule::result, Effect::effect, Derivative::derivative, Spread::spread},
 #include "ops.def"
 #undef WEFT_OP
   };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../support/debug.h"
+#include "../support/hash.h"
 #include "../support/loc.h"
 #include "report.h"
 #include "type.h"
@@ -19,7 +20,7 @@ enum class ErrorKind;
 namespace weft::ir {
 
 enum class Op : std::uint8_t {
-#define WEFT_OP(name, arity, operands, result, effect, derivative) name,
+#define WEFT_OP(name, arity, operands, result, effect, derivative, spread) name,
 #include "ops.def"
 #undef WEFT_OP
   count
@@ -29,6 +30,20 @@ enum class OperandClass : std::uint8_t { any, numeric, integer, real, logical, b
 enum class ResultRule : std::uint8_t { same, boolean, given, none };
 enum class Effect : std::uint8_t { pure, reads, writes, control };
 enum class Derivative : std::uint8_t { differentiable, nondifferentiable, structural };
+/// What decides how the values of an operation differ among threads.
+enum class Spread : std::uint8_t {
+  none,       ///< it has no value
+  launch,     ///< nothing: all threads of a launch have the same
+  workgroup,  ///< the workgroup
+  subgroup,   ///< the subgroup
+  number,     ///< the thread's number: the next thread has one more
+  operands,   ///< its operands alone: threads that agree on them agree on it (arithmetic)
+  pooled,     ///< all lanes of the subgroup get the same; if threads agree on the operands, they agree on it
+  exchanged,  ///< each lane gets something else, unless all give the same
+  memory,     ///< its address and what is there
+  thread,     ///< it differs whatever its operands
+  control     ///< the control flow that it belongs to
+};
 
 /// One row of ops.def.
 struct OpInfo {
@@ -38,6 +53,7 @@ struct OpInfo {
   ResultRule result;
   Effect effect;
   Derivative derivative;
+  Spread spread;
 };
 const OpInfo& info(Op op);
 
@@ -284,14 +300,7 @@ std::string print(const Module& module, bool lines = false);
 
 /// A hash of everything that decides a kernel's behaviour. Its name has no part in it, and neither have source lines
 /// except those of messages.
-struct Hash {
-  std::uint64_t lo = 0, hi = 0;
-  bool operator==(const Hash&) const = default;
-};
-Hash hash(const Module& module);
-
-/// The hash as 32 hexadecimal digits.
-std::string to_string(Hash hash);
+detail::Hash128 hash(const Module& module);
 
 /// Checks every rule of the IR.
 /// Errors: internal_error() with the first broken rule, because only a fault of the library breaks one.

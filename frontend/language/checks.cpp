@@ -61,6 +61,16 @@ void return_if_stopped(Loc loc) {
   t.stopped = ir::kNone;
 }
 
+void fail_unless(Id good, ir::Message message, std::span<const Id> values, Loc loc) {
+  ir::Builder& b = Trace::current(loc).builder();
+  // The failure stands in an else, so that no Else of the user's can follow this branch.
+  b.open_if(good, loc);
+  b.open_else();
+  report(std::move(message), values, loc);
+  stop_thread(loc);
+  b.close_if();
+}
+
 // ---- Guards
 
 namespace {
@@ -83,16 +93,13 @@ void close_guard(ir::RegionId outer, Id* values, int count, Loc loc, F fault) {
   for (int k = 0; k < count; ++k) values[k] = b.local_get(locals[std::size_t(k)], loc);
 }
 
-ir::MessagePiece text_piece(std::string text) {
-  ir::MessagePiece piece;
-  piece.text = std::move(text);
-  return piece;
-}
-
-ir::MessagePiece value_piece(Type type) {
-  ir::MessagePiece piece;
-  piece.type = type;
-  return piece;
+// The message of a failed check: a text and scalars.
+ir::Message message_of(ir::Message::Kind kind, std::string text, std::span<const Id> values) {
+  ir::Message message;
+  message.kind = kind;
+  message.pieces.emplace_back().text = std::move(text);
+  for (Id id : values) message.pieces.emplace_back().type = type_of(id);
+  return message;
 }
 
 }  // namespace
@@ -113,16 +120,9 @@ void Guard::close(Id* values, int count) {
   if (element_ == 0) return;
   close_guard(outer_, values, count, loc_, [&] {
     const Element& e = Trace::current(loc_).elements[element_ - 1];
-    ir::Message message;
-    message.kind = ir::Message::Kind::index;
-    message.pieces.push_back(text_piece(e.array));
     std::vector<Id> ids;
-    for (int k = 0; k < e.ndim; ++k)
-      for (Id id : {e.index[k], e.extent[k]}) {
-        message.pieces.push_back(value_piece(type_of(id)));
-        ids.push_back(id);
-      }
-    report(std::move(message), ids, loc_);
+    for (int k = 0; k < e.ndim; ++k) ids.insert(ids.end(), {e.index[k], e.extent[k]});
+    report(message_of(ir::Message::Kind::index, e.array, ids), ids, loc_);
   });
 }
 
@@ -133,7 +133,7 @@ AnyFloats::AnyFloats() { ++any_floats; }
 AnyFloats::~AnyFloats() { --any_floats; }
 
 FiniteGuard::FiniteGuard(const Address& at, Type type, std::span<const Id> values, Loc loc)
-    : element_(at.element), type_(type), values_(values), loc_(loc) {
+    : element_(at.element), values_(values), loc_(loc) {
   Trace& t = Trace::current(loc);
   if (!t.debug().finite || !ir::is_float(type) || any_floats) return;
   active_ = true;
@@ -146,27 +146,14 @@ FiniteGuard::FiniteGuard(const Address& at, Type type, std::span<const Id> value
 void FiniteGuard::close(Id* values, int count) {
   if (!active_) return;
   close_guard(outer_, values, count, loc_, [&] {
-    Trace& t = Trace::current(loc_);
-    ir::Message message;
-    message.kind = ir::Message::Kind::not_finite;
-    std::vector<Id> ids;
-    if (element_ == 0) {
-      message.pieces.push_back(text_piece({}));
-    } else {
-      const Element& e = t.elements[element_ - 1];
-      message.pieces.push_back(text_piece(e.array));
-      for (int k = 0; k < e.ndim; ++k) {
-        message.pieces.push_back(value_piece(type_of(e.index[k])));
-        ids.push_back(e.index[k]);
-      }
-    }
+    const Element e = element_ ? Trace::current(loc_).elements[element_ - 1] : Element{};
+    std::vector<Id> ids(e.index, e.index + e.ndim);
     // Of several values the first bad one.
     Id bad = values_.back();
     for (std::size_t k = values_.size() - 1; k-- > 0;)
       bad = ternary(Op::select, is_finite(values_[k], loc_), bad, values_[k], loc_);
-    message.pieces.push_back(value_piece(type_));
     ids.push_back(bad);
-    report(std::move(message), ids, loc_);
+    report(message_of(ir::Message::Kind::not_finite, e.array, ids), ids, loc_);
   });
 }
 
@@ -179,16 +166,8 @@ Id check_range(const std::string& array, Id lo, Id hi, Id step, Id extent, Loc l
   const Id none = zero(type_of(lo));
   const Id inside = all(in_order(none, lo), all(in_order(lo, hi), in_order(hi, extent)));
   const Id good = all(inside, b.pure(Op::lt, Type::b1, {none, step}, loc));
-  b.open_if(good, loc);
-  b.open_else();
-  ir::Message message;
-  message.kind = ir::Message::Kind::range;
-  message.pieces.push_back(text_piece(array));
   const Id values[] = {lo, hi, step, extent};
-  for (Id id : values) message.pieces.push_back(value_piece(type_of(id)));
-  report(std::move(message), values, loc);
-  stop_thread(loc);
-  b.close_if();
+  fail_unless(good, message_of(ir::Message::Kind::range, array, values), values, loc);
   return good;
 }
 
@@ -201,15 +180,10 @@ void check_divisor(Op op, Id dividend, Id divisor, Loc loc) {
   if (!t.debug().checks || !ir::is_int(type)) return;
   const ir::Inst& inst = b.module()[divisor];
   if (inst.op == Op::constant && inst.imm != 0) return;
-  b.open_if(b.pure(Op::ne, Type::b1, {divisor, zero(type)}, loc), loc);
-  b.open_else();
-  ir::Message message;
-  message.kind = ir::Message::Kind::division;
-  message.pieces = {text_piece(op == Op::div ? "division" : "remainder"), value_piece(type_of(dividend))};
+  const Id good = b.pure(Op::ne, Type::b1, {divisor, zero(type)}, loc);
   const Id values[] = {dividend};
-  report(std::move(message), values, loc);
-  stop_thread(loc);
-  b.close_if();
+  const char* const what = op == Op::div ? "division" : "remainder";
+  fail_unless(good, message_of(ir::Message::Kind::division, what, values), values, loc);
 }
 
 }  // namespace tracing

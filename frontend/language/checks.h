@@ -13,6 +13,8 @@ void report(ir::Message message, std::span<const Id> values, Loc loc);
 /// Ends the thread after a failure (see ir::outlive_failures if others wait for it). If it cannot return, a local
 /// remembers the failure, and While loops end by it.
 void stop_thread(Loc loc);
+/// Reports a failure and ends the thread unless a condition holds.
+void fail_unless(Id good, ir::Message message, std::span<const Id> values, Loc loc);
 /// The condition of a While, made false once a thread has failed where it could not return.
 Id unless_stopped(Id condition, Loc loc);
 /// Returns after a While, if a failure in its condition could not.
@@ -54,7 +56,6 @@ class FiniteGuard {
  private:
   bool active_ = false;
   std::uint32_t element_;
-  ir::Type type_;
   std::span<const Id> values_;
   ir::RegionId outer_ = ir::kNone;
   Loc loc_;

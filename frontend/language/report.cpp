@@ -55,16 +55,12 @@ void record_print(std::span<Item> items, Loc loc) {
 }
 
 void record_assertion(Id condition, std::span<Item> items, Loc loc) {
-  ir::Builder& b = tracing::Trace::current(loc).builder();
-  if (const ir::Inst& known = b.module()[condition]; known.op == Op::constant && known.imm != 0) return;
+  if (const ir::Inst& known = tracing::Trace::current(loc).module()[condition];
+      known.op == Op::constant && known.imm != 0)
+    return;
   std::vector<Id> values;
   ir::Message message = message_of(ir::Message::Kind::assertion, items, values);
-  // The failure stands in an else, so that no Else of the user's can follow this branch.
-  b.open_if(condition, loc);
-  b.open_else();
-  tracing::report(std::move(message), values, loc);
-  tracing::stop_thread(loc);
-  b.close_if();
+  tracing::fail_unless(condition, std::move(message), values, loc);
 }
 
 }  // namespace detail

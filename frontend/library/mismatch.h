@@ -43,36 +43,52 @@ inline constexpr bool is_number_beside_pack = ScalarLike<A> != ScalarLike<B> && 
 
 }  // namespace detail
 
-#define WEFT_MISMATCH_WORDS(A, B)                                                          \
-  static_assert(!detail::is_number_beside_pack<A, B>,                                      \
-                "weft: operands of different sizes; repeat the number, as in Vec3(s)");    \
-  static_assert(detail::is_number_beside_pack<A, B> || !(ScalarLike<A> || ScalarLike<B>),  \
-                "weft: operands of different types; convert one of them, as in Float(i)"); \
-  static_assert(ScalarLike<A> || ScalarLike<B>,                                            \
+#define WEFT_MISMATCH_WORDS(goes_together, A, B)                                                               \
+  static_assert(detail::goes_together<A, B> || !detail::is_number_beside_pack<A, B>,                           \
+                "weft: operands of different sizes; repeat the number, as in Vec3(s)");                        \
+  static_assert(                                                                                               \
+      detail::goes_together<A, B> || detail::is_number_beside_pack<A, B> || !(ScalarLike<A> || ScalarLike<B>), \
+      "weft: operands of different types; convert one of them, as in Float(i)");                               \
+  static_assert(detail::goes_together<A, B> || ScalarLike<A> || ScalarLike<B>,                                 \
                 "weft: operands of different types or sizes; convert one of them, as in Vec3d(v)")
 
-#define WEFT_MISMATCH(symbol, goes_together)                                                                          \
-  template <class A, class B>                                                                                         \
-  requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) Var<HostOf<A>> \
-  operator symbol(const A&, const B&) {                                                                               \
-    WEFT_MISMATCH_WORDS(A, B);                                                                                        \
-    return {};                                                                                                        \
+// Operands that do not match, or that are of a kind which the operator does not take.
+#define WEFT_REFUSED(symbol, goes_together, condition, Result, words)        \
+  template <class A, class B>                                                \
+  requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> &&     \
+           !(detail::goes_together<A, B> && (condition))) Result             \
+  operator symbol(const A&, const B&) {                                      \
+    WEFT_MISMATCH_WORDS(goes_together, A, B);                                \
+    static_assert(!detail::goes_together<A, B>, "weft: " #symbol " " words); \
+    return {};                                                               \
   }
-WEFT_MISMATCH(+, is_sum)
-WEFT_MISMATCH(-, is_sum)
-WEFT_MISMATCH(==, is_sum)
-WEFT_MISMATCH(!=, is_sum)
-WEFT_MISMATCH(<, is_sum)
-WEFT_MISMATCH(<=, is_sum)
-WEFT_MISMATCH(>, is_sum)
-WEFT_MISMATCH(>=, is_sum)
-WEFT_MISMATCH(*, is_product)
-WEFT_MISMATCH(/, is_quotient)
-WEFT_MISMATCH(%, is_quotient)
-WEFT_MISMATCH(&, is_quotient)
-WEFT_MISMATCH(|, is_quotient)
-WEFT_MISMATCH(^, is_quotient)
-#undef WEFT_MISMATCH
+#define WEFT_REFUSED_ARITHMETIC(symbol, goes_together)                                                           \
+  WEFT_REFUSED(symbol, goes_together, NumericScalar<ElementOf<A>>&& NumericScalar<ElementOf<B>>, Var<HostOf<A>>, \
+               "takes numbers; Bools have &, |, ^, && and ||")
+#define WEFT_REFUSED_ORDER(symbol)                                                                     \
+  WEFT_REFUSED(symbol, is_sum, ScalarLike<A>&& ScalarLike<B>&& NumericScalar<ElementOf<A>>, Var<bool>, \
+               "compares two numbers; less(), greater() .. compare the components of vectors")
+#define WEFT_REFUSED_BITS(symbol)                                                                             \
+  WEFT_REFUSED(symbol, is_quotient, (!RealScalar<ElementOf<A>> && !RealScalar<ElementOf<B>>), Var<HostOf<A>>, \
+               "takes integers and Bools, no real numbers")
+WEFT_REFUSED_ARITHMETIC(+, is_sum)
+WEFT_REFUSED_ARITHMETIC(-, is_sum)
+WEFT_REFUSED_ARITHMETIC(*, is_product)
+WEFT_REFUSED_ARITHMETIC(/, is_quotient)
+WEFT_REFUSED_ARITHMETIC(%, is_quotient)
+WEFT_REFUSED_ORDER(<)
+WEFT_REFUSED_ORDER(<=)
+WEFT_REFUSED_ORDER(>)
+WEFT_REFUSED_ORDER(>=)
+WEFT_REFUSED_BITS(&)
+WEFT_REFUSED_BITS(|)
+WEFT_REFUSED_BITS(^)
+WEFT_REFUSED(==, is_sum, true, Var<bool>, "")
+WEFT_REFUSED(!=, is_sum, true, Var<bool>, "")
+#undef WEFT_REFUSED
+#undef WEFT_REFUSED_ARITHMETIC
+#undef WEFT_REFUSED_ORDER
+#undef WEFT_REFUSED_BITS
 
 // Compound assignments of operands that do not match. The left one may be an element, which is no variable: it is taken
 // by const reference, as in an assignment.
@@ -80,7 +96,7 @@ WEFT_MISMATCH(^, is_quotient)
   template <class A, class B>                                                                                \
   requires(any_traced<A> && detail::Linear<A> && detail::Linear<B> && !detail::goes_together<A, B>) const A& \
   operator symbol(const A& a, const B&) {                                                                    \
-    WEFT_MISMATCH_WORDS(A, B);                                                                               \
+    WEFT_MISMATCH_WORDS(goes_together, A, B);                                                                \
     return a;                                                                                                \
   }
 WEFT_MISMATCHED_UPDATE(+=, is_sum)
@@ -113,40 +129,5 @@ WEFT_HOST_UPDATE(&=)
 WEFT_HOST_UPDATE(|=)
 WEFT_HOST_UPDATE(^=)
 #undef WEFT_HOST_UPDATE
-
-// Operands that match, but are of a kind that the operator does not take.
-#define WEFT_REFUSED(symbol, goes_together, condition, Result, words)                                                 \
-  template <class A, class B>                                                                                         \
-  requires(any_traced<A, B> && detail::Linear<A> && detail::Linear<B> && detail::goes_together<A, B> && !(condition)) \
-      Result                                                                                                          \
-      operator symbol(const A&, const B&) {                                                                           \
-    static_assert(detail::taken<A, B>, "weft: " #symbol " " words);                                                   \
-    return {};                                                                                                        \
-  }
-#define WEFT_REFUSED_ARITHMETIC(symbol, goes_together)                                                           \
-  WEFT_REFUSED(symbol, goes_together, NumericScalar<ElementOf<A>>&& NumericScalar<ElementOf<B>>, Var<HostOf<A>>, \
-               "takes numbers; Bools have &, |, ^, && and ||")
-#define WEFT_REFUSED_ORDER(symbol)                                                                     \
-  WEFT_REFUSED(symbol, is_sum, ScalarLike<A>&& ScalarLike<B>&& NumericScalar<ElementOf<A>>, Var<bool>, \
-               "compares two numbers; less(), greater() .. compare the components of vectors")
-#define WEFT_REFUSED_BITS(symbol)                                                                             \
-  WEFT_REFUSED(symbol, is_quotient, (!RealScalar<ElementOf<A>> && !RealScalar<ElementOf<B>>), Var<HostOf<A>>, \
-               "takes integers and Bools, no real numbers")
-WEFT_REFUSED_ARITHMETIC(+, is_sum)
-WEFT_REFUSED_ARITHMETIC(-, is_sum)
-WEFT_REFUSED_ARITHMETIC(*, is_product)
-WEFT_REFUSED_ARITHMETIC(/, is_quotient)
-WEFT_REFUSED_ARITHMETIC(%, is_quotient)
-WEFT_REFUSED_ORDER(<)
-WEFT_REFUSED_ORDER(<=)
-WEFT_REFUSED_ORDER(>)
-WEFT_REFUSED_ORDER(>=)
-WEFT_REFUSED_BITS(&)
-WEFT_REFUSED_BITS(|)
-WEFT_REFUSED_BITS(^)
-#undef WEFT_REFUSED
-#undef WEFT_REFUSED_ARITHMETIC
-#undef WEFT_REFUSED_ORDER
-#undef WEFT_REFUSED_BITS
 
 }  // namespace weft

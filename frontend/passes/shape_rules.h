@@ -1,4 +1,4 @@
-// The rules by which the values of operations differ among threads: a table of all operations, and arithmetic.
+// The rules by which the values of operations differ among threads: arithmetic of affine values.
 #pragma once
 #include <optional>
 #include <span>
@@ -6,22 +6,6 @@
 #include "shapes.h"
 
 namespace weft::ir {
-
-/// What decides how the values of an operation differ among threads.
-enum class Spread : std::uint8_t {
-  none,       ///< it has no value
-  launch,     ///< nothing: all threads of a launch have the same
-  workgroup,  ///< the workgroup
-  subgroup,   ///< the subgroup
-  number,     ///< the thread's number: the next thread has one more
-  operands,   ///< its operands alone: threads that agree on them agree on it (arithmetic)
-  pooled,     ///< all lanes of the subgroup get the same; if threads agree on the operands, they agree on it
-  exchanged,  ///< each lane gets something else, unless all give the same
-  memory,     ///< its address and what is there
-  thread,     ///< it differs whatever its operands
-  control     ///< the control flow that it belongs to
-};
-Spread spread(Op op);
 
 /// A value's shape with what is known of it as a number.
 struct LaneValue {

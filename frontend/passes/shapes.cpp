@@ -107,7 +107,7 @@ class ShapeFinder {
 
   void instruction(Id id) {
     const Inst& inst = module_[id];
-    switch (spread(inst.op)) {
+    switch (info(inst.op).spread) {
       case Spread::none: return;
       case Spread::operands:
         if (!is_placed(id)) set(id, pure(id));

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "passes.h"
-#include "shape_rules.h"
 
 namespace weft::ir {
 namespace {
@@ -63,7 +62,7 @@ class Uniformity {
   }
 
   static Agreement source(Op op) {
-    switch (spread(op)) {
+    switch (info(op).spread) {
       case Spread::number: return kNobody;
       case Spread::subgroup: return kSubgroup;
       default: return kWorkgroup;
@@ -133,7 +132,7 @@ class Uniformity {
 
   /// The agreement on what an operation without regions computes.
   Agreement computed(Id id) const {
-    switch (spread(module_[id].op)) {
+    switch (info(module_[id].op).spread) {
       case Spread::pooled: return std::min(kSubgroup, operands(id));
       case Spread::exchanged:
       case Spread::memory:

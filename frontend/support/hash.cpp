@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace weft {
+namespace weft::detail {
 
 std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
@@ -25,4 +25,4 @@ Hash128 hash128(std::string_view text) { return hash128(std::as_bytes(std::span(
 
 std::string to_hex(Hash128 hash) { return fmt::format("{:016x}{:016x}", hash.hi, hash.lo); }
 
-}  // namespace weft
+}  // namespace weft::detail

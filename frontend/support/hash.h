@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+namespace weft::detail {
 
 /// A hash of 128 bits.
 struct Hash128 {
@@ -25,4 +25,4 @@ Hash128 hash128(std::string_view text);
 /// The hash as 32 hexadecimal digits, the high half first.
 std::string to_hex(Hash128 hash);
 
-}  // namespace weft
+}  // namespace weft::detail

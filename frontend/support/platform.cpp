@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "error.h"
+#include "file_descriptor.h"
 #include "invalid.h"
 #include "platform_windows.h"
 
@@ -437,18 +438,6 @@ namespace {
 
 std::string error_text(int number) { return std::error_code(number, std::generic_category()).message(); }
 
-// A file or folder that is open; its name may belong to another one meanwhile.
-struct Opened {
-  explicit Opened(int descriptor) : descriptor(descriptor) {}
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() {
-    if (descriptor >= 0) close(descriptor);
-  }
-  explicit operator bool() const { return descriptor >= 0; }
-  const int descriptor;
-};
-
 // Why something open is not the user's own, or is what others may write to; empty if all is well. `it` stands for it.
 std::string not_own(int descriptor, bool folder, const char* it) {
   struct stat found {};
@@ -476,19 +465,20 @@ int open_own_folder(const fs::path& folder, std::string& fault) {
 
 OwnFile read_own_file(const fs::path& path) {
   OwnFile result;
-  const Opened folder(open_own_folder(path.parent_path(), result.folder_fault));
-  if (!folder || !result.folder_fault.empty()) return result;
+  const FileDescriptor folder(open_own_folder(path.parent_path(), result.folder_fault));
+  if (folder.is_empty() || !result.folder_fault.empty()) return result;
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  const Opened file(openat(folder.descriptor, path.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file) {
+  const FileDescriptor file(
+      openat(folder.get(), path.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.is_empty()) {
     if (errno != ENOENT) result.fault = errno == ELOOP ? "it is a link" : error_text(errno);
     return result;
   }
-  result.fault = not_own(file.descriptor, false, "it");
+  result.fault = not_own(file.get(), false, "it");
   if (!result.fault.empty()) return result;
   result.content = read_all([&](std::span<std::byte> chunk) -> std::optional<std::size_t> {
     ssize_t n;
-    do n = read(file.descriptor, chunk.data(), chunk.size());
+    do n = read(file.get(), chunk.data(), chunk.size());
     while (n < 0 && errno == EINTR);
     if (n >= 0) return std::size_t(n);
     result.fault = error_text(errno);
@@ -509,26 +499,25 @@ bool write_own_file(const fs::path& path, std::span<const std::byte> content, st
     if (mkdir(name.c_str(), 0700) != 0 && errno != EEXIST) return fail(error ? error.message() : error_text(errno));
   }
   std::string fault;
-  const Opened folder(open_own_folder(name, fault));
-  if (!folder || !fault.empty()) return fail(fault.empty() ? error_text(errno) : fault);
+  const FileDescriptor folder(open_own_folder(name, fault));
+  if (folder.is_empty() || !fault.empty()) return fail(fault.empty() ? error_text(errno) : fault);
   const fs::path temporary = temporary_beside(path).filename();
   int failed = 0;
   {
-    const Opened file(
-        openat(folder.descriptor, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) return fail(error_text(errno));
+    const FileDescriptor file(
+        openat(folder.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (file.is_empty()) return fail(error_text(errno));
     while (!content.empty() && !failed) {
-      const ssize_t n = write(file.descriptor, content.data(), content.size());
+      const ssize_t n = write(file.get(), content.data(), content.size());
       if (n >= 0)
         content = content.subspan(std::size_t(n));
       else if (errno != EINTR)
         failed = errno;
     }
   }
-  if (!failed && renameat(folder.descriptor, temporary.c_str(), folder.descriptor, path.filename().c_str()) != 0)
-    failed = errno;
+  if (!failed && renameat(folder.get(), temporary.c_str(), folder.get(), path.filename().c_str()) != 0) failed = errno;
   if (!failed) return true;
-  unlinkat(folder.descriptor, temporary.c_str(), 0);
+  unlinkat(folder.get(), temporary.c_str(), 0);
   return fail(error_text(failed));
 }
 #endif

@@ -55,37 +55,7 @@ struct mat {
     for (int i = 0; i < R; ++i) (*this)(i, j) = v[i];
   }
 
-  friend constexpr mat operator+(const mat& a, const mat& b) {
-    mat r;
-    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] + b.m[i]);
-    return r;
-  }
-  friend constexpr mat operator-(const mat& a, const mat& b) {
-    mat r;
-    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] - b.m[i]);
-    return r;
-  }
-  friend constexpr mat operator-(const mat& a) {
-    mat r;
-    for (int i = 0; i < R * C; ++i) r.m[i] = detail::negated(a.m[i]);
-    return r;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr mat operator*(const mat& a, U s) {
-    mat r;
-    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] * detail::literal_as<T>(s));
-    return r;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr mat operator*(U s, const mat& a) {
-    return a * s;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr mat operator/(const mat& a, U s) {
-    mat r;
-    for (int i = 0; i < R * C; ++i) r.m[i] = T(a.m[i] / detail::literal_as<T>(s));
-    return r;
-  }
+  WEFT_LINEAR_OPERATORS(mat, T, (R * C), .m[i])
   friend constexpr vec<R, T> operator*(const mat& a, const vec<C, T>& v) {
     vec<R, T> r;
     for (int i = 0; i < R; ++i) {
@@ -104,16 +74,6 @@ struct mat {
       r[j] = sum;
     }
     return r;
-  }
-  friend constexpr mat& operator+=(mat& a, const mat& b) { return a = a + b; }
-  friend constexpr mat& operator-=(mat& a, const mat& b) { return a = a - b; }
-  template <LiteralFor<T> U>
-  friend constexpr mat& operator*=(mat& a, U s) {
-    return a = a * s;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr mat& operator/=(mat& a, U s) {
-    return a = a / s;
   }
   friend constexpr mat& operator*=(mat& a, const mat& b) requires(R == C) { return a = a * b; }
   friend constexpr bool operator==(const mat& a, const mat& b) {

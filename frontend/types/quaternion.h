@@ -52,40 +52,10 @@ struct quaternion : Components<4, T> {
   requires(!std::is_same_v<U, T>) explicit constexpr quaternion(const quaternion<U>& q)
       : Components<4, T>{cast<T>(q.x), cast<T>(q.y), cast<T>(q.z), cast<T>(q.w)} {}
 
-  friend constexpr quaternion operator+(const quaternion& a, const quaternion& b) {
-    return {T(a.x + b.x), T(a.y + b.y), T(a.z + b.z), T(a.w + b.w)};
-  }
-  friend constexpr quaternion operator-(const quaternion& a, const quaternion& b) {
-    return {T(a.x - b.x), T(a.y - b.y), T(a.z - b.z), T(a.w - b.w)};
-  }
-  friend constexpr quaternion operator-(const quaternion& a) { return {T(-a.x), T(-a.y), T(-a.z), T(-a.w)}; }
-  template <LiteralFor<T> U>
-  friend constexpr quaternion operator*(const quaternion& a, U scale) {
-    const T s = detail::literal_as<T>(scale);
-    return {T(a.x * s), T(a.y * s), T(a.z * s), T(a.w * s)};
-  }
-  template <LiteralFor<T> U>
-  friend constexpr quaternion operator*(U s, const quaternion& a) {
-    return a * s;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr quaternion operator/(const quaternion& a, U divisor) {
-    const T s = detail::literal_as<T>(divisor);
-    return {T(a.x / s), T(a.y / s), T(a.z / s), T(a.w / s)};
-  }
+  WEFT_LINEAR_OPERATORS(quaternion, T, 4, [i])
   /// Hamilton's product: the rotation b, then a.
   friend constexpr quaternion operator*(const quaternion& a, const quaternion& b) { return detail::hamilton(a, b); }
-  friend constexpr quaternion& operator+=(quaternion& a, const quaternion& b) { return a = a + b; }
-  friend constexpr quaternion& operator-=(quaternion& a, const quaternion& b) { return a = a - b; }
   friend constexpr quaternion& operator*=(quaternion& a, const quaternion& b) { return a = a * b; }
-  template <LiteralFor<T> U>
-  friend constexpr quaternion& operator*=(quaternion& a, U s) {
-    return a = a * s;
-  }
-  template <LiteralFor<T> U>
-  friend constexpr quaternion& operator/=(quaternion& a, U s) {
-    return a = a / s;
-  }
   friend constexpr bool operator==(const quaternion& a, const quaternion& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
   }

@@ -60,6 +60,50 @@ inline constexpr bool is_part<vec<N, T>> = true;
 
 }  // namespace detail
 
+/// Operators of matrices and quaternions, which work scalar by scalar. `part` follows a name to give its scalar i.
+#define WEFT_LINEAR_OPERATORS(Self, T, count, part)                                \
+  friend constexpr Self operator+(const Self& a, const Self& b) {                  \
+    Self r;                                                                        \
+    for (int i = 0; i < count; ++i) r part = T(a part + b part);                   \
+    return r;                                                                      \
+  }                                                                                \
+  friend constexpr Self operator-(const Self& a, const Self& b) {                  \
+    Self r;                                                                        \
+    for (int i = 0; i < count; ++i) r part = T(a part - b part);                   \
+    return r;                                                                      \
+  }                                                                                \
+  friend constexpr Self operator-(const Self& a) {                                 \
+    Self r;                                                                        \
+    for (int i = 0; i < count; ++i) r part = detail::negated(a part);              \
+    return r;                                                                      \
+  }                                                                                \
+  template <LiteralFor<T> U>                                                       \
+  friend constexpr Self operator*(const Self& a, U s) {                            \
+    Self r;                                                                        \
+    for (int i = 0; i < count; ++i) r part = T(a part * detail::literal_as<T>(s)); \
+    return r;                                                                      \
+  }                                                                                \
+  template <LiteralFor<T> U>                                                       \
+  friend constexpr Self operator*(U s, const Self& a) {                            \
+    return a * s;                                                                  \
+  }                                                                                \
+  template <LiteralFor<T> U>                                                       \
+  friend constexpr Self operator/(const Self& a, U s) {                            \
+    Self r;                                                                        \
+    for (int i = 0; i < count; ++i) r part = T(a part / detail::literal_as<T>(s)); \
+    return r;                                                                      \
+  }                                                                                \
+  friend constexpr Self& operator+=(Self& a, const Self& b) { return a = a + b; }  \
+  friend constexpr Self& operator-=(Self& a, const Self& b) { return a = a - b; }  \
+  template <LiteralFor<T> U>                                                       \
+  friend constexpr Self& operator*=(Self& a, U s) {                                \
+    return a = a * s;                                                              \
+  }                                                                                \
+  template <LiteralFor<T> U>                                                       \
+  friend constexpr Self& operator/=(Self& a, U s) {                                \
+    return a = a / s;                                                              \
+  }
+
 /// A vector of N scalars. Operators work component by component; == and != give one bool.
 template <int N, Scalar T>
 struct vec : Components<N, T> {

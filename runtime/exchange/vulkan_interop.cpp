@@ -8,6 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "../../backends/vulkan/commands/recordings.h"
+#include "../../backends/vulkan/device.h"
+#include "../../backends/vulkan/queue/timeline.h"
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../core/state.h"
@@ -18,6 +21,11 @@
 
 namespace weft {
 
+using backend::vulkan_device;
+using backend::vulkan::VulkanDevice;
+using backend::vulkan::VulkanRecordings;
+using backend::vulkan::VulkanStream;
+using backend::vulkan::VulkanTimeline;
 using detail::Capture;
 using detail::StreamState;
 
@@ -25,15 +33,15 @@ namespace {
 
 // Refuses devices of weft's own, because the caller's handles are valid only on the device that they were made on.
 void require_adopted(detail::DeviceState& device, const char* what) {
-  if (!backend::VulkanAccess(*device.device, what).adopted())
+  if (!vulkan_device(*device.device, what).adopted())
     unsupported("{} on {}, which is not adopted: it has a VkDevice of its own", what, device.device->info().name);
 }
 
 // Accepts a semaphore of weft's own, or any on an adopted device.
 void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const char* what) {
-  const backend::VulkanAccess access(*device.device, what);
+  VulkanDevice& vulkan = vulkan_device(*device.device, what);
   if (!semaphore) invalid("{} with a null semaphore", what);
-  if (!access.adopted() && !access.owns(semaphore))
+  if (!vulkan.adopted() && !vulkan.signals().owns(semaphore))
     unsupported(
         "{} on {} with a semaphore that is no TimelineSemaphore of this Device: others' are for devices that are "
         "adopted",
@@ -43,12 +51,18 @@ void require_semaphore(detail::DeviceState& device, VkSemaphore semaphore, const
 StreamState& recordings_of(detail::DeviceState& device) {
   std::lock_guard lock(device.mutex);
   if (!device.recordings) {
-    auto made = backend::VulkanAccess(*device.device, "record_into()").create_recordings();
+    VulkanDevice& vulkan = vulkan_device(*device.device, "record_into()");
+    vulkan.check_alive();
+    auto made = std::make_unique<VulkanRecordings>(vulkan);
     device.recordings = device.streams.emplace_back(std::make_unique<StreamState>(device, std::move(made))).get();
     device.several_streams = true;
   }
   return *device.recordings;
 }
+
+VulkanRecordings& as_recordings(backend::Stream& stream) { return static_cast<VulkanRecordings&>(stream); }
+// Of a device that has passed require_semaphore().
+VulkanStream& as_vulkan(backend::Stream& stream) { return static_cast<VulkanStream&>(stream.own()); }
 
 }  // namespace
 
@@ -128,7 +142,7 @@ struct Recording::State {
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
         if (reports && ticket != recording) wait(found);
-        recordings->with([&](backend::Stream& s) { backend::end_vulkan(s, recording); });
+        recordings->with([&](backend::Stream& s) { as_recordings(s).end(recording); });
       });
     } catch (const std::exception&) {
       // A lost device runs nothing any more.
@@ -155,7 +169,7 @@ void Recording::prepare(Loc loc) const {
     const bool reported = s.reports && s.ticket != s.recording;
     if (reported) detail::refuse_waits();
     s.order();
-    s.recordings->with([&](backend::Stream& b) { backend::prepared_vulkan(b, s.recording); });
+    s.recordings->with([&](backend::Stream& b) { as_recordings(b).prepared(s.recording); });
     if (reported) wait();
   });
 }
@@ -174,9 +188,9 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   std::uint64_t before = 0;
   s.recordings->with([&](backend::Stream& b) {
     // The queue has the work in any case. Without the semaphore, it counts as run when all work of the queue has run.
-    if (semaphore) before = backend::goes_back_vulkan(b, s.recording, semaphore, value);
+    if (semaphore) before = as_recordings(b).goes_back(s.recording, semaphore, value);
     if (before) semaphore = {};
-    s.ticket = backend::submitted_vulkan(b, s.recording, semaphore, value);
+    s.ticket = as_recordings(b).submitted(s.recording, semaphore, value);
     if (!s.reports) return;
     s.reports->recorded(s.ticket);
     s.recordings->report_later(s.reports);
@@ -251,40 +265,39 @@ SharedMemory export_memory(const ArrayBase& array, Loc loc) {
 
 namespace {
 // The device must outlive the semaphore.
-std::shared_ptr<backend::TimelineHandle> keep(std::shared_ptr<detail::DeviceState> device,
-                                              std::shared_ptr<backend::TimelineHandle> handle) {
+template <class... A>
+std::shared_ptr<VulkanTimeline> make_timeline(const Device& device, A&&... arguments) {
   struct Kept {
     std::shared_ptr<detail::DeviceState> device;
-    std::shared_ptr<backend::TimelineHandle> handle;
+    std::unique_ptr<VulkanTimeline> timeline;
   };
-  auto kept = std::make_shared<Kept>(std::move(device), std::move(handle));
-  return {kept, kept->handle.get()};
+  auto kept = std::make_shared<Kept>();
+  kept->device = device.state();
+  VulkanDevice& vulkan = vulkan_device(*kept->device->device, "TimelineSemaphore");
+  kept->timeline = std::make_unique<VulkanTimeline>(vulkan, std::forward<A>(arguments)...);
+  return {kept, kept->timeline.get()};
 }
 }  // namespace
 
 TimelineSemaphore::TimelineSemaphore(const Device& device, std::uint64_t value, bool shareable)
-    : handle_(keep(
-          device.state(),
-          backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").create_timeline(value, shareable))) {}
+    : timeline_(make_timeline(device, value, shareable)) {}
 TimelineSemaphore::TimelineSemaphore(const Device& device, FileDescriptor&& fd)
-    : handle_(
-          keep(device.state(),
-               backend::VulkanAccess(*device.state()->device, "TimelineSemaphore").import_timeline(std::move(fd)))) {}
-std::uint64_t TimelineSemaphore::value() const { return handle_->value(); }
+    : timeline_(make_timeline(device, std::move(fd))) {}
+std::uint64_t TimelineSemaphore::value() const { return timeline_->value(); }
 void TimelineSemaphore::signal(std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
     Capture::refuse_semaphores("the host is to signal a semaphore");
-    handle_->signal(value);
+    timeline_->signal(value);
   });
 }
 void TimelineSemaphore::wait(std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
     detail::refuse_waits();
-    handle_->wait(value);
+    timeline_->wait(value);
   });
 }
-VkSemaphore TimelineSemaphore::vk() const { return handle_->vk(); }
-FileDescriptor TimelineSemaphore::share() const { return handle_->share(); }
+VkSemaphore TimelineSemaphore::vk() const { return timeline_->vk(); }
+FileDescriptor TimelineSemaphore::share() const { return timeline_->share(); }
 
 Recording Stream::record_into(VkCommandBuffer commands, const std::function<void()>& work, Loc loc) const {
   return detail::called_from(loc, [&] {
@@ -312,7 +325,7 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
       made->stream = state_.get();
       made->order_now();
       made->recording = made->ticket =
-          recordings.with([&](backend::Stream& s) { return backend::record_vulkan(s, commands, *made->operations); });
+          recordings.with([&](backend::Stream& s) { return as_recordings(s).record(commands, *made->operations); });
       made->memory.touched(recordings, made->ticket, made->reached);
     }
     return Recording(std::move(made));
@@ -328,8 +341,7 @@ void Stream::wait(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
     ++state_->device->waits;
     for (StreamState* other : state_->device->all_streams()) other->try_submit();
     state_->with([&](backend::Stream& s) {
-      state_->awaited.store(backend::VulkanStreamAccess(s.own(), "wait()").await(semaphore, value),
-                            std::memory_order_release);
+      state_->awaited.store(as_vulkan(s).await(semaphore, value), std::memory_order_release);
     });
   });
 }
@@ -338,16 +350,15 @@ void Stream::signal(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
     Capture::refuse_semaphores("a stream is to signal a semaphore");
     require_semaphore(*state_->device, semaphore, "signal()");
-    state_->with(
-        [&](backend::Stream& s) { return backend::VulkanStreamAccess(s.own(), "signal()").signal(semaphore, value); });
+    state_->with([&](backend::Stream& s) { return as_vulkan(s).signal(semaphore, value); });
   });
 }
 
 void Device::detach(Loc loc) const {
   detail::called_from(loc, [&] {
     detail::refuse_waits();
-    const backend::VulkanAccess access(*state_->device, "detach()");
-    if (!access.adopted()) unsupported("detach() on {}, which is not adopted: it goes with its last handle", name());
+    VulkanDevice& vulkan = vulkan_device(*state_->device, "detach()");
+    if (!vulkan.adopted()) unsupported("detach() on {}, which is not adopted: it goes with its last handle", name());
     state_->default_stream->deliver_from([&](detail::Reports& found) {
       for (StreamState* s : state_->all_streams()) try {
           s->synchronize(found);
@@ -355,7 +366,7 @@ void Device::detach(Loc loc) const {
           // A lost device is returned as it is.
           if (e.kind() != ErrorKind::device_lost) throw;
         }
-      access.detach();
+      vulkan.detach();
     });
   });
 }

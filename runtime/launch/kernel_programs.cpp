@@ -101,11 +101,11 @@ void settle_locked(KernelCore& kernel, const TraceMark& mark) {
 }
 
 // The key has the kernel's name and place: messages name these, so only kernels made at one place share a program.
-std::string key_of(const ir::Module& module, ir::Hash hash) {
-  return fmt::format("{} {} {}:{}", ir::to_string(hash), module.name, module.loc.file, module.loc.line);
+std::string key_of(const ir::Module& module, Hash128 hash) {
+  return fmt::format("{} {} {}:{}", to_hex(hash), module.name, module.loc.file, module.loc.line);
 }
 
-LoadedProgram* compile(const ir::Module& module, ir::Hash hash, DeviceState& device, const char* role = "") {
+LoadedProgram* compile(const ir::Module& module, Hash128 hash, DeviceState& device, const char* role = "") {
   return device.programs.take(key_of(module, hash), [&] {
     auto loaded = std::make_unique<LoadedProgram>();
     loaded->program = device.device->compile(module, hash);
@@ -126,7 +126,7 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
   if (LoadedProgram* known = find(uses, device, variant)) return *known;
   const std::uint32_t max_block = device.device->info().max_block;
   const ir::Module module = trace(kernel, variant, max_block);
-  const ir::Hash hash = ir::hash(module);
+  const Hash128 hash = ir::hash(module);
   export_launched(module);
   LoadedProgram* const program = compile(module, hash, device);
   settle_locked(kernel, {variant, max_block, hash});

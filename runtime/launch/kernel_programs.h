@@ -16,7 +16,7 @@ LoadedProgram& program_for(KernelCore& kernel, DeviceState& device, const ir::Va
 struct TraceMark {
   ir::Variant variant;
   std::uint32_t max_block;
-  ir::Hash hash;
+  Hash128 hash;
 };
 /// The IR of this variant for an export. `first` is the mark of the export's first trace, which sets it.
 /// Errors: Error(invalid_kernel) when the trace fails, when it differs from the first one or from what was launched or

@@ -70,7 +70,7 @@ void load_from_cache(Run& run) {
   const TemporaryFolder folder;
   backend::DiskCache cache(folder.path());
   const ir::Module module = traced();
-  const ir::Hash hash = ir::hash(module);
+  const detail::Hash128 hash = ir::hash(module);
   const spirv::Target target = spirv::Target::everything();
   const std::string device_key = run.device().native().info().cache_key;
   const std::vector<std::uint32_t> words = spirv::emit(module, target);

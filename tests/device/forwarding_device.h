@@ -15,7 +15,7 @@ class ForwardingDevice : public backend::Device {
   }
   void free(const backend::Allocation& allocation) override { own_->free(allocation); }
   backend::Allocation wrap(std::byte* memory, std::size_t bytes) override { return own_->wrap(memory, bytes); }
-  std::shared_ptr<backend::Program> compile(const ir::Module& module, ir::Hash hash) override {
+  std::shared_ptr<backend::Program> compile(const ir::Module& module, detail::Hash128 hash) override {
     return own_->compile(module, hash);
   }
   std::unique_ptr<backend::Graph> create_graph(std::unique_ptr<backend::Operations> operations) override {

@@ -10,14 +10,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lint  # noqa: E402
 
 OPS = """// Operations.
-WEFT_OP(add,  2, numeric, same, pure, differentiable)
-WEFT_OP(load, 2, special, given, reads, structural)
+WEFT_OP(add,  2, numeric, same, pure, differentiable, operands)
+WEFT_OP(load, 2, special, given, reads, structural, memory)
 """
 CLEAN = {
     "frontend/ir/ops.def": OPS,
     "frontend/ir/verify.cpp": "// Verifier.\nbool f() { return op == Op::load; }\n",
     "frontend/ir/evaluate.cpp": "// Meaning.\nint f() { return int(Op::add); }\n",
-    "frontend/passes/shape_rules.cpp": "// Rules.\nint f() { return int(Op::add) + int(Op::load); }\n",
     "frontend/support/error.h": "// Errors.\n#pragma once\n",
     "frontend/support/platform.cpp": '// Platform.\n#include <unistd.h>\nauto f() { return getenv("A"); }\n',
     "frontend/types/vec.h": '// Vectors.\n#pragma once\n#include "../support/error.h"\n',
@@ -176,9 +175,9 @@ class LintTest(unittest.TestCase):
         self.expect({"llvm/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
                     "frontend/ir/ops.def", "load: no case in the LLVM emitter")
 
-    def test_operation_without_rule_of_shapes(self):
-        self.expect({"frontend/passes/shape_rules.cpp": "// Rules.\nint f() { return int(Op::load); }\n"},
-                    "frontend/ir/ops.def", "add: no case in the rules of shapes")
+    def test_operation_without_spread(self):
+        self.expect({"frontend/ir/ops.def": OPS.replace(", operands", "")}, "frontend/ir/ops.def", "7 columns")
+        self.expect({"frontend/ir/ops.def": OPS.replace("memory", "unsure")}, "frontend/ir/ops.def", "spread")
 
     def test_every_backend_that_emits_is_held_to_the_table(self):
         self.expect({"backends/cuda/emit.cpp": "// Emitter.\nint f() { return int(Op::add); }\n"},
@@ -188,7 +187,7 @@ class LintTest(unittest.TestCase):
         self.assertEqual(self.problems({"backends/cuda/driver.cpp": "// Driver.\nint f() { return 1; }\n"}), [])
 
     def test_operation_without_derivative(self):
-        self.expect({"frontend/ir/ops.def": OPS.replace(", differentiable", "")}, "frontend/ir/ops.def", "6 columns")
+        self.expect({"frontend/ir/ops.def": OPS.replace(", differentiable", "")}, "frontend/ir/ops.def", "7 columns")
         self.expect({"frontend/ir/ops.def": OPS.replace("structural", "unsure")}, "frontend/ir/ops.def", "derivative")
 
     def test_differentiable_operation_without_rule(self):

@@ -40,8 +40,8 @@ std::string key_of(const Toolchain& toolchain, const Processor& processor) {
                      t.lanes, flags, kEmitterStamp);
 }
 
-std::string entry_key(ir::Hash hash, bool by_rows, const std::string& key) {
-  return fmt::format("native:{}:{}:{}", ir::to_string(hash), by_rows ? "rows" : "across", key);
+std::string entry_key(detail::Hash128 hash, bool by_rows, const std::string& key) {
+  return fmt::format("native:{}:{}:{}", to_hex(hash), by_rows ? "rows" : "across", key);
 }
 
 // The key of the note about the toolchain; empty if the host's processor cannot be told from others without LLVM.
@@ -179,7 +179,7 @@ std::optional<NativeProgram> Programs::find(const std::string& key) {
   return std::nullopt;
 }
 
-NativeProgram Programs::compile(const ir::Module& kernel, ir::Hash hash, bool by_rows) {
+NativeProgram Programs::compile(const ir::Module& kernel, detail::Hash128 hash, bool by_rows) {
   const platform::FloatMode mode;  // constants are computed by the emitter and by LLVM
   Compiler* compiler = compiler_.load();
   if (!compiler) {

@@ -61,7 +61,7 @@ class Programs {
 
   /// The program of a kernel, from the cache if it is there. `hash` is ir::hash(kernel), `by_rows` llvm::emit()'s.
   /// Errors: Error(unsupported) for what the emitter or LLVM lacks; Error(no_device) if LLVM is needed and gone.
-  NativeProgram compile(const ir::Module& kernel, ir::Hash hash, bool by_rows = true);
+  NativeProgram compile(const ir::Module& kernel, detail::Hash128 hash, bool by_rows = true);
 
   /// Compilations so far: emitted, loaded, rejected.
   CompileStats stats() const;

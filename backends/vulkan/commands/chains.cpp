@@ -91,7 +91,7 @@ std::vector<Chain> find_chains(std::span<const Operation> operations, std::uint3
 
 std::shared_ptr<VulkanProgram> Chains::program(const Chain& chain) {
   std::string key = std::to_string(chain.threads);
-  for (const VulkanProgram* kernel : chain.kernels) key += fmt::format(":{}", ir::to_string(kernel->hash()));
+  for (const VulkanProgram* kernel : chain.kernels) key += fmt::format(":{}", to_hex(kernel->hash()));
   for (const auto& place : chain.places) key += place.size() == 1 ? fmt::format(":{}", place[0]) : ":any";
   std::lock_guard lock(mutex_);
   if (auto known = programs_[key].lock()) return known;

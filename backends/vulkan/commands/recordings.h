@@ -67,10 +67,6 @@ class VulkanRecordings final : public Stream, private DeviceObject {
   Ticket fill(std::uint64_t, std::size_t, std::uint32_t) override;
   Ticket upload(std::uint64_t, const void*, std::size_t) override;
   Ticket replay(Graph&) override;
-  void track_hazards(bool) override {}
-  void barrier_always(bool) override {}
-  bool measure(Timestamps*, std::uint32_t) override { return false; }
-  void start_at_once(bool) override {}
 
   /// Submissions that are told apart, because they are not known to have run. For tests.
   std::size_t submissions() const { return submissions_.size(); }

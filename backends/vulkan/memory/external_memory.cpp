@@ -85,50 +85,6 @@ void Memory::require_sharing() const {
     unsupported("{} ({}) does not share memory (VK_KHR_external_memory_fd)", adapter_.info.name, adapter_.info.adapter);
 }
 
-// Makes buffer and memory of a page. If a step fails, what was made stays in the page.
-VkResult Memory::bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes) {
-  VkExternalMemoryBufferCreateInfo external{};
-  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  VkBufferCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  create.pNext = &external;
-  create.size = page.bytes;
-  create.usage = page.usage;
-  if (const VkResult r = vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer); r != VK_SUCCESS) return r;
-  if (!page.buffer) return VK_ERROR_OUT_OF_HOST_MEMORY;
-  VkMemoryRequirements needs{};
-  vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
-  if (bytes == 0) bytes = needs.size;
-  if (type == kOwnType) {
-    // Exportable memory may not be allowed in that type.
-    const std::uint32_t own = groups_[int(MemoryKind::device)].type;
-    type = needs.memoryTypeBits >> own & 1 ? own : kLocalType;
-  }
-  if (type == kLocalType)
-    type = static_cast<std::uint32_t>(find_type(needs.memoryTypeBits, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1));
-  if (type >= adapter_.memory.memoryTypeCount || !(needs.memoryTypeBits >> type & 1) || bytes < needs.size ||
-      (page.dedicated && bytes != needs.size))
-    return VK_ERROR_INVALID_EXTERNAL_HANDLE;
-  VkMemoryDedicatedAllocateInfo dedicated{};
-  dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
-  dedicated.pNext = how;
-  dedicated.buffer = page.buffer;
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.pNext = page.dedicated ? &dedicated : how;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  allocate.pNext = &flags;
-  allocate.allocationSize = page.shared_bytes = bytes;
-  allocate.memoryTypeIndex = page.type = type;
-  if (const VkResult r = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory); r != VK_SUCCESS) return r;
-  if (!page.memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  if (const VkResult r = vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0); r != VK_SUCCESS) return r;
-  return locate(page) ? VK_SUCCESS : VK_ERROR_OUT_OF_DEVICE_MEMORY;
-}
-
 Allocation Memory::allocate_shared(std::uint64_t bytes) {
   require_sharing();
   auto page = std::make_unique<Page>();
@@ -136,13 +92,15 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   page->bytes = bytes;
   page->usage = adapter_.buffer_usage();
   page->dedicated = true;
-  VkExportMemoryAllocateInfo share{};
-  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  // Exportable memory may not be allowed in the type of other pages.
+  const auto type = [&](std::uint32_t usable) {
+    const std::uint32_t own = groups_[int(MemoryKind::device)].type;
+    return usable >> own & 1 ? static_cast<int>(own) : find_type(usable, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1);
+  };
   bury();
   std::lock_guard lock(mutex_);
   const bool fits = bytes <= adapter_.info.max_allocation && bytes <= available_locked(groups_[0]);
-  VkResult result = fits ? bind_shared(*page, &share, kOwnType, 0) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  VkResult result = fits ? bind(*page, kShared, nullptr, 0, type) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (result == VK_SUCCESS && overlapped(*page)) result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (result != VK_SUCCESS) {
     destroy(*page);
@@ -151,19 +109,6 @@ Allocation Memory::allocate_shared(std::uint64_t bytes) {
   }
   by_address_[page->address] = page.get();
   return hand_out_own(kWrapped, std::move(page), bytes);
-}
-
-// Makes an exportable page of device memory, as make_plain() does a plain one.
-bool Memory::make_shared(Page& page, const Group& group) {
-  page.usage = adapter_.buffer_usage();
-  page.dedicated = true;
-  VkExportMemoryAllocateInfo share{};
-  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-  share.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  if (bind_shared(page, &share, group.type, 0) == VK_SUCCESS && map(page, group)) return true;
-  destroy(page);
-  page = Page{.bytes = page.bytes, .group = page.group};
-  return false;
 }
 
 Memory::Page* Memory::page_at(std::uint64_t address) {
@@ -243,19 +188,17 @@ bool Memory::shares(std::uint64_t address) {
 }
 
 // Imports memory. The driver owns the descriptor if it succeeds; whatever was made goes if a step fails.
-VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes) {
+VkResult Memory::import_descriptor(Page& page, FileDescriptor& fd, std::uint64_t bytes, const ChooseType& choose_type) {
   VkImportMemoryFdInfoKHR import{};
   import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
   import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   import.fd = fd.get();
-  const VkResult result = page.bytes ? bind_shared(page, &import, type, bytes) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  const VkResult result =
+      page.bytes ? bind(page, kShared, &import, bytes, choose_type) : VK_ERROR_INVALID_EXTERNAL_HANDLE;
   // Once the memory is made, the descriptor is the driver's.
   const bool asked = page.shared_bytes > 0;
   if (page.memory || (asked && result != VK_SUCCESS && closes_what_it_refuses(adapter_.handle))) fd.release();
-  if (result != VK_SUCCESS) {
-    vk_.vkDestroyBuffer(device_, page.buffer, nullptr);
-    vk_.vkFreeMemory(device_, page.memory, nullptr);
-  }
+  if (result != VK_SUCCESS) destroy(page);
   return result;
 }
 
@@ -276,8 +219,9 @@ Allocation Memory::import_foreign(FileDescriptor&& fd, std::uint64_t bytes) {
   page->bytes = bytes;
   page->usage = adapter_.buffer_usage();
   const int number = fd.get();
+  const auto type = [&](std::uint32_t usable) { return find_type(usable, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, -1); };
   std::lock_guard lock(mutex_);
-  if (const VkResult result = import_descriptor(*page, fd, kLocalType, bytes); result != VK_SUCCESS)
+  if (const VkResult result = import_descriptor(*page, fd, bytes, type); result != VK_SUCCESS)
     unsupported("{} bytes of memory of file descriptor {} are not memory for {} ({}): {}", bytes, number,
                 adapter_.info.name, adapter_.info.adapter, to_string(result));
   page->shared_bytes = 0;  // only its owner may share it
@@ -307,9 +251,10 @@ Allocation Memory::import_shared(SharedMemory&& memory, std::uint64_t array_byte
   page->dedicated = memory.dedicated;
   const int fd = memory.fd.get();
   FileDescriptor kept = memory.fd.duplicate();
+  const auto type = [&](std::uint32_t) { return static_cast<int>(memory.memory_type); };
   std::lock_guard lock(mutex_);
   // The driver refuses a descriptor that is not open.
-  const VkResult result = import_descriptor(*page, memory.fd, memory.memory_type, memory.bytes);
+  const VkResult result = import_descriptor(*page, memory.fd, memory.bytes, type);
   if (result != VK_SUCCESS)
     invalid("file descriptor {} with {} bytes of memory type {} is not memory for {} ({}): {}", fd, memory.bytes,
             memory.memory_type, adapter_.info.name, adapter_.info.adapter, to_string(result));

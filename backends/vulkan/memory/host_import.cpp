@@ -18,6 +18,7 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
   const std::uint64_t before = begin % align;
   auto page = std::make_unique<Page>();
   page->group = kWrapped;
+  page->usage = adapter_.buffer_usage();
   page->host = memory - before;
   if (bytes <= std::numeric_limits<std::uint64_t>::max() - 2 * align)
     page->bytes = (before + bytes + align - 1) / align * align;
@@ -53,39 +54,19 @@ Allocation Memory::wrap(std::byte* memory, std::uint64_t bytes) {
 // Makes buffer and memory of a page whose host address is known. Whatever was made stays in the page.
 bool Memory::import(Page& page) {
   constexpr VkExternalMemoryHandleTypeFlagBits kType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  VkExternalMemoryBufferCreateInfo external{};
-  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-  external.handleTypes = kType;
-  VkBufferCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  create.pNext = &external;
-  create.size = page.bytes;
-  create.usage = adapter_.buffer_usage();
-  if (vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer) != VK_SUCCESS || !page.buffer) return false;
-  VkMemoryRequirements needs{};
-  vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
-  VkMemoryHostPointerPropertiesEXT pointer{};
-  pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
-  if (vk_.vkGetMemoryHostPointerPropertiesEXT(device_, kType, page.host, &pointer) != VK_SUCCESS) return false;
-  constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  const int type = find_type(needs.memoryTypeBits & pointer.memoryTypeBits, kMapped, -1);
-  if (type < 0 || needs.size > page.bytes) return false;
-
   VkImportMemoryHostPointerInfoEXT import{};
   import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
   import.handleType = kType;
   import.pHostPointer = page.host;
-  VkMemoryAllocateFlagsInfo flags{};
-  flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
-  flags.pNext = &import;
-  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  allocate.pNext = &flags;
-  allocate.allocationSize = page.bytes;
-  allocate.memoryTypeIndex = static_cast<std::uint32_t>(type);
-  return vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS && page.memory &&
-         vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && locate(page);
+  const auto type = [&](std::uint32_t usable) {
+    VkMemoryHostPointerPropertiesEXT pointer{};
+    pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
+    if (vk_.vkGetMemoryHostPointerPropertiesEXT(device_, kType, page.host, &pointer) != VK_SUCCESS) return -1;
+    constexpr VkMemoryPropertyFlags kMapped =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    return find_type(usable & pointer.memoryTypeBits, kMapped, -1);
+  };
+  return bind(page, kType, &import, page.bytes, type) == VK_SUCCESS;
 }
 
 }  // namespace weft::backend::vulkan

@@ -26,17 +26,6 @@ std::uint64_t make_handle(int group, bool own, std::uint32_t index) {
   return (std::uint64_t(index) + 1) << 3 | std::uint64_t(own) << 2 | std::uint64_t(group);
 }
 
-VkBuffer make_buffer(const Adapter& adapter, VkDevice device, const VolkDeviceTable& vk, std::uint64_t bytes,
-                     const void* next = nullptr) {
-  VkBufferCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  create.pNext = next;
-  create.size = bytes;
-  create.usage = adapter.buffer_usage();
-  VkBuffer buffer = VK_NULL_HANDLE;
-  return vk.vkCreateBuffer(device, &create, nullptr, &buffer) == VK_SUCCESS ? buffer : VK_NULL_HANDLE;
-}
-
 /// Whether so many bytes can be at an address. A driver that has run out may report success all the same, and return 0
 /// or the system's error value: all ones.
 bool can_be_memory(std::uint64_t address, std::uint64_t bytes) { return address != 0 && bytes <= ~address; }
@@ -51,18 +40,15 @@ Memory::Memory(const Adapter& adapter, VkDevice device, const VolkDeviceTable& v
       share_pages_(adapter.shares_pages || (adapter.memory_fd && tuning.share_pages)) {
   // All pages are buffers of the same usage, so one small buffer tells which types they may use. Exportable buffers
   // have types of their own: on NVIDIA's devices none that the host maps.
-  const auto usable = [&](const void* next) {
-    const VkBuffer probe = make_buffer(adapter_, device_, vk_, Suballocator::kAlignment, next);
+  const auto usable = [&](VkExternalMemoryHandleTypeFlags handles) {
+    Page probe{.bytes = Suballocator::kAlignment, .usage = adapter_.buffer_usage()};
     VkMemoryRequirements needs{};
     needs.memoryTypeBits = ~0u;
-    if (probe) vk_.vkGetBufferMemoryRequirements(device_, probe, &needs);
-    vk_.vkDestroyBuffer(device_, probe, nullptr);
+    if (make_buffer(probe, handles) == VK_SUCCESS) vk_.vkGetBufferMemoryRequirements(device_, probe.buffer, &needs);
+    destroy(probe);
     return needs.memoryTypeBits;
   };
-  VkExternalMemoryBufferCreateInfo external{};
-  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  choose_types(usable(nullptr), usable(share_pages_ ? &external : nullptr));
+  choose_types(usable(0), usable(share_pages_ ? kShared : 0));
   groups_[kWrapped].host_visible = groups_[kWrapped].cached = true;
   Group& own = groups_[int(MemoryKind::device)];
   own.host_visible = own.host_visible && tuning.map_device;
@@ -240,12 +226,13 @@ std::unique_ptr<Memory::Page> Memory::make_page(Group& group, MemoryKind kind, s
   auto page = std::make_unique<Page>();
   page->group = int(kind);
   page->bytes = bytes;
+  page->usage = adapter_.buffer_usage();
   // A software device's own memory would use the system's small pages.
   const bool share = kind == MemoryKind::device && share_pages_;
   const bool large = kind == MemoryKind::device && group.host_visible && adapter_.info.software &&
                      bytes >= platform::kLargePageBytes && adapter_.host_import_alignment > 0;
-  const bool made = (share && make_shared(*page, group)) || (!share && large && make_large(*page));
-  if (!made && !make_plain(*page, group)) return nullptr;
+  const bool made = (share && make_own(*page, group, true)) || (!share && large && make_large(*page));
+  if (!made && !make_own(*page, group, false)) return nullptr;
   if (overlapped(*page)) {  // no memory may have two owners
     destroy(*page);
     return nullptr;
@@ -263,28 +250,68 @@ bool Memory::make_large(Page& page) {
   page.large = true;
   if (import(page)) return true;
   destroy(page);
-  page = Page{.bytes = asked, .group = page.group};
+  page.bytes = asked;
   return false;
 }
 
-bool Memory::make_plain(Page& page, const Group& group) {
-  page.buffer = make_buffer(adapter_, device_, vk_, page.bytes);
-  if (!page.buffer) return false;
+// Makes a page of the device's own memory. If that fails, the page is as it was.
+bool Memory::make_own(Page& page, const Group& group, bool exportable) {
+  page.dedicated = exportable;
+  const auto type = [&](std::uint32_t) { return static_cast<int>(group.type); };
+  const bool good = bind(page, exportable ? kShared : 0, nullptr, 0, type) == VK_SUCCESS && map(page, group);
+  if (!good) destroy(page);
+  return good;
+}
+
+VkResult Memory::make_buffer(Page& page, VkExternalMemoryHandleTypeFlags handles) {
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = handles;
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.pNext = handles ? &external : nullptr;
+  create.size = page.bytes;
+  create.usage = page.usage;
+  const VkResult result = vk_.vkCreateBuffer(device_, &create, nullptr, &page.buffer);
+  return result == VK_SUCCESS && !page.buffer ? VK_ERROR_OUT_OF_HOST_MEMORY : result;
+}
+
+// Makes buffer and memory of a page. Memory with `handles` is imported as the structure `import` says, or exportable if
+// that is null. `bytes` is the memory's size; 0 stands for what the buffer needs. If a step fails, what was made stays
+// in the page.
+VkResult Memory::bind(Page& page, VkExternalMemoryHandleTypeFlags handles, const void* import, std::uint64_t bytes,
+                      const ChooseType& choose_type) {
+  if (const VkResult r = make_buffer(page, handles); r != VK_SUCCESS) return r;
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(device_, page.buffer, &needs);
+  if (bytes == 0) bytes = needs.size;
+  const int type = choose_type(needs.memoryTypeBits);
+  if (type < 0 || type >= static_cast<int>(adapter_.memory.memoryTypeCount) || !(needs.memoryTypeBits >> type & 1) ||
+      bytes < needs.size || (page.dedicated && bytes != needs.size))
+    return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  page.type = static_cast<std::uint32_t>(type);
+  if (handles == kShared) page.shared_bytes = bytes;
+  VkExportMemoryAllocateInfo share{};
+  share.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  share.handleTypes = handles;
+  const void* const how = handles && !import ? &share : import;
+  VkMemoryDedicatedAllocateInfo dedicated{};
+  dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO;
+  dedicated.pNext = how;
+  dedicated.buffer = page.buffer;
   VkMemoryAllocateFlagsInfo flags{};
   flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+  flags.pNext = page.dedicated ? &dedicated : how;
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
   allocate.pNext = &flags;
-  allocate.allocationSize = needs.size;
-  allocate.memoryTypeIndex = group.type;
-  const bool good = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory) == VK_SUCCESS && page.memory &&
-                    vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0) == VK_SUCCESS && map(page, group) &&
-                    locate(page);
-  if (!good) destroy(page);
-  return good;
+  allocate.allocationSize = bytes;
+  allocate.memoryTypeIndex = page.type;
+  if (const VkResult r = vk_.vkAllocateMemory(device_, &allocate, nullptr, &page.memory); r != VK_SUCCESS) return r;
+  if (!page.memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (const VkResult r = vk_.vkBindBufferMemory(device_, page.buffer, page.memory, 0); r != VK_SUCCESS) return r;
+  return locate(page) ? VK_SUCCESS : VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 bool Memory::map(Page& page, const Group& group) {
@@ -336,6 +363,7 @@ void Memory::destroy(Page& page) {
   vk_.vkDestroyBuffer(device_, page.buffer, nullptr);
   vk_.vkFreeMemory(device_, page.memory, nullptr);
   if (page.large) platform::unmap_large_pages(page.host, page.bytes);
+  page = Page{.bytes = page.bytes, .group = page.group, .usage = page.usage};  // so that it can be made another way
 }
 
 Place Memory::resolve(std::uint64_t address, std::uint64_t bytes) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -117,8 +118,9 @@ class Memory {
   };
 
   static constexpr std::uint32_t kNoRegion = ~0u;
-  // Stand for memory types: that of MemoryKind::device, and the first device-local one.
-  static constexpr std::uint32_t kOwnType = ~0u, kLocalType = ~0u - 1;
+  static constexpr VkExternalMemoryHandleTypeFlags kShared = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  // Chooses a memory type among those that a buffer may use, given as bits; -1 if there is none.
+  using ChooseType = std::function<int(std::uint32_t usable)>;
   static constexpr int kWrapped = 3;  // the group after those of the kinds: memory that was not allocated here
 
   // All pages of one kind, or all that were not allocated here.
@@ -138,8 +140,10 @@ class Memory {
   std::uint64_t available_locked(const Group& group);
   std::unique_ptr<Page> make_page(Group& group, MemoryKind kind, std::uint64_t bytes);
   bool make_large(Page& page);
-  bool make_plain(Page& page, const Group& group);
-  bool make_shared(Page& page, const Group& group);
+  bool make_own(Page& page, const Group& group, bool exportable);
+  VkResult make_buffer(Page& page, VkExternalMemoryHandleTypeFlags handles);
+  VkResult bind(Page& page, VkExternalMemoryHandleTypeFlags handles, const void* import, std::uint64_t bytes,
+                const ChooseType& choose_type);
   bool map(Page& page, const Group& group);
   bool locate(Page& page, std::uint64_t from = 0);
   const Page* overlapped(const Page& page) const;
@@ -153,8 +157,7 @@ class Memory {
   void enter(Page& page, const std::string& what);
   void require_sharing() const;
   Page* page_at(std::uint64_t address);
-  VkResult bind_shared(Page& page, const void* how, std::uint32_t type, std::uint64_t bytes);
-  VkResult import_descriptor(Page& page, FileDescriptor& fd, std::uint32_t type, std::uint64_t bytes);
+  VkResult import_descriptor(Page& page, FileDescriptor& fd, std::uint64_t bytes, const ChooseType& choose_type);
   void enter_import(Page& page, int fd);
   FileDescriptor descriptor_of(const Page& page);
   SharedMemory describe(const Page& page);

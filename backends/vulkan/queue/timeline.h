@@ -5,24 +5,25 @@
 #include <cstdint>
 
 #include "../device_object.h"
-#include "../interop.h"
+#include "../shared_memory.h"
 
 namespace weft::backend::vulkan {
 
-class VulkanTimeline final : public TimelineHandle, private DeviceObject {
+/// A timeline semaphore of weft's: see weft::TimelineSemaphore.
+class VulkanTimeline final : private DeviceObject {
  public:
   /// Errors: Error(unsupported) if a shareable one is requested and the device has none.
   VulkanTimeline(VulkanDevice& device, std::uint64_t value, bool shareable);
   /// Takes over the descriptor if it succeeds. Errors: Error(unsupported), Error(invalid_argument) for a descriptor
   /// that the driver refuses.
   VulkanTimeline(VulkanDevice& device, FileDescriptor&& fd);
-  ~VulkanTimeline() override { abandon(); }
+  ~VulkanTimeline() { abandon(); }
 
-  VkSemaphore vk() const override { return semaphore_; }
-  std::uint64_t value() const override;
-  void signal(std::uint64_t value) override;
-  void wait(std::uint64_t value) const override;
-  FileDescriptor share() const override;
+  VkSemaphore vk() const { return semaphore_; }
+  std::uint64_t value() const;
+  void signal(std::uint64_t value);
+  void wait(std::uint64_t value) const;
+  FileDescriptor share() const;
 
  private:
   void create(std::uint64_t value, bool shareable);

@@ -51,7 +51,7 @@ std::string ir_hash(const Kernel& kernel) {
   ir::Variant variant;
   variant.debug = kernel.core().debug();
   nb::gil_scoped_release released;
-  return ir::to_string(ir::hash(kernel.core().trace(variant)));
+  return to_hex(ir::hash(kernel.core().trace(variant)));
 }
 
 }  // namespace

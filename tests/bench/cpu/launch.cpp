@@ -98,7 +98,7 @@ void first_use(Run& run, KernelSize size, std::size_t operations, double budget)
 void from_cache(Run& run, KernelSize size, std::size_t operations) {
   if (!needs_native(run)) return;
   const ir::Module module = traced_large_kernel(size, operations);
-  const ir::Hash hash = ir::hash(module);
+  const detail::Hash128 hash = ir::hash(module);
   backend::Device& native = run.device().native();
   const auto loaded = [&] { return native.stats().loaded; };
   (void)native.compile(module, hash);

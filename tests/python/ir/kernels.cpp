@@ -23,7 +23,7 @@ const char* wanted = nullptr;
 template <class... P>
 void show(const Kernel<P...>& k) {
   if (!wanted)
-    std::printf("%s %s\n", k.name().c_str(), ir::to_string(ir::hash(k.trace())).c_str());
+    std::printf("%s %s\n", k.name().c_str(), to_hex(ir::hash(k.trace())).c_str());
   else if (k.name() == wanted)
     std::printf("%s\n", k.dump("ir").c_str());
 }

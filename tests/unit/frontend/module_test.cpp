@@ -253,7 +253,7 @@ TEST(Print, MalformedModulesPrintToo) {
 // ---- Hashing
 
 TEST(Hash, IgnoresNamesLinesAndDeadInstructions) {
-  const Hash h = hash(saxpy());
+  const detail::Hash128 h = hash(saxpy());
   EXPECT_EQ(hash(saxpy({"other.cpp", 99})), h);
   Module m = saxpy();
   m.name = "another";
@@ -287,7 +287,7 @@ TEST(Hash, IgnoresNumbersOfValuesAndLocals) {
 TEST(Hash, SeesEverythingThatDecidesBehaviour) {
   std::set<std::string> seen;
   const auto fresh = [&](const Module& m, const char* what) {
-    EXPECT_TRUE(seen.insert(to_string(hash(m))).second) << what;
+    EXPECT_TRUE(seen.insert(to_hex(hash(m))).second) << what;
   };
   fresh(saxpy(), "saxpy");
   fresh(traced(), "traced");
@@ -299,9 +299,9 @@ TEST(Hash, SeesEverythingThatDecidesBehaviour) {
   fresh(other, "body of a function");
   const auto changed = [&](const char* what, auto change) {
     for (Module m : {saxpy(), traced(), normal()}) {
-      const std::string before = to_string(hash(m));
+      const std::string before = to_hex(hash(m));
       change(m);
-      if (to_string(hash(m)) != before)
+      if (to_hex(hash(m)) != before)
         fresh(m, what);
       else
         ADD_FAILURE() << what;
@@ -343,8 +343,8 @@ TEST(Hash, SeesEverythingThatDecidesBehaviour) {
 }
 
 TEST(Hash, PrintsAs32Digits) {
-  EXPECT_EQ(to_string(Hash{0x1, 0xab}), "00000000000000ab0000000000000001");
-  EXPECT_EQ(to_string(hash(saxpy())).size(), 32u);
+  EXPECT_EQ(to_hex(detail::Hash128{0x1, 0xab}), "00000000000000ab0000000000000001");
+  EXPECT_EQ(to_hex(hash(saxpy())).size(), 32u);
 }
 
 // ---- The verifier

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "../../../frontend/passes/shape_rules.h"
+#include "../../../frontend/passes/shapes.h"
 #include "lane_machine.h"
 #include "pass_programs.h"
 
@@ -177,7 +177,7 @@ class LaneProgram {
   /// Arithmetic of a number of the thread and constants, most of which keeps it affine or makes it uniform.
   Id chain() {
     Id value = any(Type::u32);
-    for (int tries = 0; tries < 20 && (spread(m_[value].op) != Spread::number && m_[value].op != Op::sub); ++tries)
+    for (int tries = 0; tries < 20 && (info(m_[value].op).spread != Spread::number && m_[value].op != Op::sub); ++tries)
       value = any(Type::u32);
     Id before = value;
     for (int k = 1 + pick(7); k > 0; --k) {

@@ -9,7 +9,6 @@
 #include "../../../frontend/ir/builder.h"
 #include "../../../frontend/passes/coordinates.h"
 #include "../../../frontend/passes/passes.h"
-#include "../../../frontend/passes/shape_rules.h"
 #include "../../../runtime/weft.h"
 
 namespace weft::ir {
@@ -83,7 +82,7 @@ TEST(Shapes, every_operation_has_a_rule_that_agrees_with_its_row) {
   for (int i = 0; i < int(Op::count); ++i) {
     const auto op = Op(i);
     const OpInfo& row = info(op);
-    const Spread by = spread(op);
+    const Spread by = row.spread;
     if (row.result == ResultRule::none && by != Spread::control && op != Op::call) {
       EXPECT_EQ(by, Spread::none) << row.name;
     }

@@ -91,7 +91,7 @@ class NativePrograms : public testing::Test {
   }
   // The key of a kernel's entry.
   static std::string key(const Programs& programs, int added) {
-    return "native:" + ir::to_string(ir::hash(add_kernel(added))) + ":rows:" + programs.key();
+    return "native:" + to_hex(ir::hash(add_kernel(added))) + ":rows:" + programs.key();
   }
   static void expect_counts(const Programs& programs, std::uint64_t emitted, std::uint64_t loaded,
                             std::uint64_t rejected) {

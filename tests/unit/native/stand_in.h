@@ -91,7 +91,7 @@ inline void count_units(const std::byte* args, const llvm::Worker*, std::int64_t
 /// Compiles each kernel to x[k] += 1 by thread, and knows that it was asked.
 class StandInSource : public ProgramSource {
  public:
-  std::shared_ptr<DeviceProgram> program(const ir::Module& module, ir::Hash) override {
+  std::shared_ptr<DeviceProgram> program(const ir::Module& module, detail::Hash128) override {
     ++emitted_;
     return std::make_shared<StandInProgram>(module, count_units);
   }

@@ -666,7 +666,7 @@ TEST_F(Vulkan, TranslatesOnceAndKeepsItOnDisk) {
   platform::set_environment("WEFT_CACHE_DIR", folder.string().c_str());
   platform::set_environment("WEFT_CACHE", nullptr);
   const ir::Module module = iota(5);
-  const ir::Hash hash = ir::hash(module);
+  const detail::Hash128 hash = ir::hash(module);
   const auto check = [&](std::uint64_t emitted, std::uint64_t loaded, std::uint64_t rejected) {
     const auto device = open_vulkan(0, options());
     const auto program = device->compile(module, hash);
@@ -737,7 +737,7 @@ TEST(VulkanAdapters, ThatASystemMayResetHaveADispatchBudget) {
 }
 
 TEST_F(Vulkan, TheKeyOfATranslationHoldsAllThatDecidesIt) {
-  const ir::Hash hash{1, 2};
+  const detail::Hash128 hash{1, 2};
   const spirv::Target none;
   const std::string key = vulkan::spirv_key(hash, "device", none, false);
   using T = spirv::Target;
