@@ -1,5 +1,7 @@
 // Queries on hierarchies of boxes, in kernels: the boxes that touch a box, a sphere or a capsule, or that a ray enters.
 #pragma once
+#include <optional>
+
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/language/control.h"
 #include "../../frontend/language/struct_var.h"
