@@ -396,11 +396,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   }
   /// Notes work on this memory that was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
-  /// Waits for the work that writes here, or for all work here.
+  /// Waits for the work that writes here, or for all work here, and for the semaphores that streams wait for if code
+  /// outside weft knows the memory.
   /// Errors: Error(kernel_fault), after all waits, when a kernel failed.
   void wait_for_writers();
-  void wait_for_users();
-  /// Waits for users, and for the semaphores that streams wait for if code outside weft knows the memory.
   void wait_for_everybody();
   /// Other memory whose addresses the elements may hold. It lives as long as this memory refers to it, and work on this
   /// memory may work on it.
@@ -411,8 +410,6 @@ class Storage : public std::enable_shared_from_this<Storage> {
   ReferenceList set_references(HeldMemory held);
   /// Swaps the list if it is still `expected`. \return  whether it was
   bool swap_references(const ReferenceList& expected, ReferenceList next);
-  /// Elements may hold views of this memory. Memory that they are copied to refers to it.
-  bool holds_itself();
   /// Adds to `found` all memory that can be reached from here, and this memory itself if it holds itself.
   /// \param coming  references that count as if they were there already
   void reach(References& found, const ComingReferences& coming = {});
@@ -450,11 +447,11 @@ class Storage : public std::enable_shared_from_this<Storage> {
     bool writes = false;        ///< whether any work writes
     bool started = false;       ///< whatever any stream is given from now on runs after it
   };
-  std::vector<Use> users();
-  std::vector<Use> writers();
+  std::vector<Use> uses(bool writers);
   std::vector<Use> awaited();
-  std::vector<Use> before_host_reads();
-  static void wait_for(std::span<const Use> list);
+  std::vector<Use> before_host(bool writers);
+  void check_wait() const;
+  void wait_for(std::span<const Use> list, bool writes);
   void forget(std::span<const Use> done);
   void end();
   void give_back();
