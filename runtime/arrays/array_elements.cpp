@@ -21,16 +21,6 @@ using detail::View;
 using detail::write_to;
 
 namespace {
-// An array whose elements are one element.
-class Repeated : public detail::View {
- public:
-  Repeated(const ArrayBase& shape, const View& element) : View(element) {
-    ndim_ = shape.ndim();
-    for (int k = 0; k < ndim_; ++k) shape_[std::size_t(k)] = shape.shape(k);
-    stride_ = {};
-  }
-};
-
 // Writes all elements of an array that has some. The recorder and the watchers were told.
 void write_elements(const ArrayBase& to, const void* data) {
   if (to.is_contiguous()) {
@@ -61,9 +51,9 @@ void fill_elements(const ArrayBase& to, const std::byte* element) {
     return write_to(*to.storage(), [&](backend::Stream& s) { return s.fill(to.address(), padded, pattern); });
   }
   const auto storage = detail::allocate(to.storage()->device, each);
-  const View one(storage, storage->allocation.address, 1, each);
-  write_elements(one, element);
-  detail::strided_copy(to, Repeated(to, one));
+  write_elements(View(storage, 1, each), element);
+  const View repeated(storage, storage->allocation.address, to.ndim(), each, View(to).extent().n, {});
+  detail::strided_copy(to, repeated);
 }
 }  // namespace
 

@@ -402,6 +402,10 @@ View View::all_of(const std::shared_ptr<Storage>& storage) {
   return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
 }
 
+View::View(const std::shared_ptr<Storage>& storage, const Extent& extent, std::uint32_t element_bytes)
+    : View(storage, storage->allocation.address, extent.rank, element_bytes, extent.n,
+           tight_strides(extent.n, extent.rank, element_bytes)) {}
+
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
   if (!device.device->info().wraps_bytes && (begin % 4 || bytes % 4))
     invalid("{} bytes at address {:#x} are wrapped: both must be multiples of 4", bytes, begin);

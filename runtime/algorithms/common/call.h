@@ -121,15 +121,11 @@ void set_all(const AlgorithmCall& call, const Array<T>& a, T value) {
 /// The memory of an array by four elements each, as a W; a remainder at the end is left out. Never empty: a launch
 /// refuses an empty array even for kernels that do not read it.
 template <class T, class W = vec<4, T>>
-class Quads : public Array<W, 1> {
+class Quads : public ArrayOn<W, 1> {
  public:
   static_assert(sizeof(W) == 4 * sizeof(T));
-  explicit Quads(const Array<T>& a) {
-    this->storage_ = a.storage();
-    this->address_ = a.address();
-    this->shape_ = {std::max<std::int64_t>(a.size() / 4, 1)};
-    this->stride_ = {4 * sizeof(T)};
-  }
+  explicit Quads(const Array<T>& a)
+      : ArrayOn<W, 1>(View(a.storage(), a.address(), std::max<std::int64_t>(a.size() / 4, 1), sizeof(W))) {}
 };
 /// Whether four elements may be read at once.
 inline bool is_wide(const ArrayBase& a) { return a.address() % 16 == 0; }
