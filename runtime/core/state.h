@@ -236,14 +236,6 @@ struct StreamState {
 /// The name of `device` in a message about both devices; it says "another" if they have the same name.
 std::string name_beside(const DeviceState& device, const DeviceState& other);
 
-/// An object that hears of the streams of a device: a profile.
-class StreamListener {
- public:
-  virtual ~StreamListener() = default;
-  /// Called for a new stream, before it is given work.
-  virtual void join(StreamState& stream) = 0;
-};
-
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 
@@ -276,7 +268,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
   std::atomic<std::uint64_t> waits = 0;               ///< semaphore waits so far: all later work of the queue waits too
   std::mutex mutex;                                   ///< guards the members below
-  std::shared_ptr<StreamListener> profile;            ///< hears of all work; null: none
+  std::function<void(StreamState&)> profile;          ///< hears of a new stream before that is given work; null: none
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory from outside weft under arrays: address, bytes
