@@ -524,8 +524,15 @@ class Array : public ArrayBase {
 };
 
 namespace detail {
+/// An array of T in memory that another array describes.
+template <class T, int N>
+class ArrayOn : public Array<T, N> {
+ public:
+  explicit ArrayOn(const ArrayBase& place) { this->take_same(place); }
+};
+
 [[noreturn]] void length_mismatch(std::size_t given, std::int64_t expected);
-}
+}  // namespace detail
 
 template <class T, int N>
 void Array<T, N>::check_length(std::size_t n) const {

@@ -59,27 +59,11 @@ DLManagedTensorVersioned* export_versioned(const ArrayBase& array, const DlpackE
                                            const DlpackOptions& options);
 DLManagedTensor* export_unversioned(const ArrayBase& array, const DlpackElement& element, const DlpackOptions& options);
 
-/// The place of an array of a tensor's elements.
-struct DlpackPlace {
-  std::shared_ptr<Storage> storage;
-  std::uint64_t address = 0;
-  std::array<std::int64_t, 4> shape{}, stride{};  ///< strides in bytes
-};
-DlpackPlace import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element,
-                          int ndim, std::uint32_t element_bytes, const DlpackOptions& options);
-DlpackPlace import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
-                          std::uint32_t element_bytes, const DlpackOptions& options);
-
-template <class T, int N>
-class DlpackArray : public Array<T, N> {
- public:
-  explicit DlpackArray(DlpackPlace place) {
-    this->storage_ = std::move(place.storage);
-    this->address_ = place.address;
-    this->shape_ = place.shape;
-    this->stride_ = place.stride;
-  }
-};
+/// An array of a tensor's elements.
+ArrayBase import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element, int ndim,
+                        std::uint32_t element_bytes, const DlpackOptions& options);
+ArrayBase import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
+                        std::uint32_t element_bytes, const DlpackOptions& options);
 
 }  // namespace detail
 
@@ -146,7 +130,7 @@ template <class T, int N = 1>
 Array<T, N> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor, DlpackOptions options = {},
                         Loc loc = Loc::here()) {
   return detail::called_from(loc, [&] {
-    return detail::DlpackArray<T, N>(
+    return detail::ArrayOn<T, N>(
         detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
   });
 }
@@ -154,7 +138,7 @@ template <class T, int N = 1>
 Array<T, N> from_dlpack(const Device& device, DLManagedTensor* tensor, DlpackOptions options = {},
                         Loc loc = Loc::here()) {
   return detail::called_from(loc, [&] {
-    return detail::DlpackArray<T, N>(
+    return detail::ArrayOn<T, N>(
         detail::import_tensor(device, tensor, detail::dlpack_element<T>(), N, detail::Layout<T>::size, options));
   });
 }

@@ -94,28 +94,14 @@ Array<T, N> wrap_buffer(const Device& device, detail::SizesOf<N> sizes, const Vu
 
 namespace detail {
 
-/// The place of a new array.
-struct Placement {
-  std::shared_ptr<Storage> storage;
-  std::uint64_t address = 0;
-  std::array<std::int64_t, 4> shape{}, stride{};
-};
-Placement place_shared(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes);
-Placement place_imported(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
-                         SharedMemory&& memory);
+ArrayBase make_shared_array(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes);
+ArrayBase import_shared_array(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
+                              SharedMemory&& memory);
 
-template <class T, int N>
-class PlacedArray : public Array<T, N> {
+template <class T>
+constexpr void check_shared() {
   static_assert(!Layout<T>::holds_arrays, "weft: structs that hold arrays mean nothing to others");
-
- public:
-  explicit PlacedArray(Placement&& p) {
-    this->storage_ = std::move(p.storage);
-    this->address_ = p.address;
-    this->shape_ = p.shape;
-    this->stride_ = p.stride;
-  }
-};
+}
 
 }  // namespace detail
 
@@ -124,8 +110,9 @@ class PlacedArray : public Array<T, N> {
 /// Error(out_of_memory).
 template <class T, int N = 1>
 Array<T, N> shareable(const Device& device, detail::SizesOf<N> sizes) {
-  return detail::PlacedArray<T, N>(
-      detail::called_from(sizes.loc, [&] { return detail::place_shared(device, sizes, N, detail::Layout<T>::size); }));
+  detail::check_shared<T>();
+  return detail::ArrayOn<T, N>(detail::called_from(
+      sizes.loc, [&] { return detail::make_shared_array(device, sizes, N, detail::Layout<T>::size); }));
 }
 /// Exports all of the memory of an array from shareable() or import_memory(), or of a view of one. Whoever gets the
 /// memory must learn when the array's work is done, by a semaphore or by waiting.
@@ -140,8 +127,10 @@ SharedMemory export_memory(const ArrayBase& array, Loc loc = Loc::here());
 /// that the driver does not take. See docs/embedding.md.
 template <class T, int N = 1>
 Array<T, N> import_memory(const Device& device, detail::SizesOf<N> sizes, SharedMemory&& memory) {
-  return detail::PlacedArray<T, N>(detail::called_from(
-      sizes.loc, [&] { return detail::place_imported(device, sizes, N, detail::Layout<T>::size, std::move(memory)); }));
+  detail::check_shared<T>();
+  return detail::ArrayOn<T, N>(detail::called_from(sizes.loc, [&] {
+    return detail::import_shared_array(device, sizes, N, detail::Layout<T>::size, std::move(memory));
+  }));
 }
 
 /// A timeline semaphore of weft's, on any Vulkan device: Stream::wait() and Stream::signal() take its vk(). A handle:

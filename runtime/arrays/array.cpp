@@ -22,7 +22,7 @@ using detail::checked_bytes;
 using detail::require_memory;
 using detail::shape_text;
 using detail::stream_of;
-using detail::tight_strides;
+using detail::View;
 
 namespace {
 // Throws for a caller at `loc`.
@@ -88,11 +88,8 @@ std::uint64_t checked_bytes(const Extent& extent, int ndim, std::uint32_t elemen
 
 void ArrayBase::create(const Device& device, const Extent& extent, int ndim, bool holds_arrays) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
-  shape_ = extent.n;
-  stride_ = tight_strides(shape_, ndim, element_bytes_);
-  storage_ = detail::allocate(device.state(), bytes);
+  take_same(View(detail::allocate(device.state(), bytes), extent, element_bytes_));
   storage_->may_hold_arrays = holds_arrays;
-  address_ = storage_->allocation.address;
 }
 
 void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, std::span<std::byte> memory,
@@ -103,20 +100,14 @@ void ArrayBase::create_around(const Device& device, const Extent& extent, int nd
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   if (begin % align)
     invalid("memory at address {:#x} is wrapped, and elements of its type lie at multiples of {} bytes", begin, align);
-  shape_ = extent.n;
-  stride_ = tight_strides(shape_, ndim, element_bytes_);
-  storage_ = detail::wrap(device.state(), memory.data(), bytes, std::move(owner));
-  address_ = storage_->allocation.address;
+  take_same(View(detail::wrap(device.state(), memory.data(), bytes, std::move(owner)), extent, element_bytes_));
 }
 
 void ArrayBase::create_around(const Device& device, const Extent& extent, int ndim, const VulkanBuffer& buffer,
                               std::shared_ptr<void> owner) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes_);
   if (buffer.bytes != bytes) invalid("{} bytes of a VkBuffer are given to an array of {} bytes", buffer.bytes, bytes);
-  shape_ = extent.n;
-  stride_ = tight_strides(shape_, ndim, element_bytes_);
-  storage_ = detail::wrap(device.state(), buffer, std::move(owner));
-  address_ = storage_->allocation.address;
+  take_same(View(detail::wrap(device.state(), buffer, std::move(owner)), extent, element_bytes_));
 }
 
 void ArrayBase::free(Loc loc) {
@@ -213,7 +204,7 @@ std::byte* ArrayBase::host_bytes() const {
   if (!storage_->allocation.host)
     unsupported("the memory of device {} is not the host's, or the array stands on another's buffer; use to_vector()",
                 storage_->device->device->info().name);
-  if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
+  detail::tell_recorder({.kind = detail::OperationKind::expose, .from = this, .what = "host_span()"});
   detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
   storage_->wait_for_everybody();
   return storage_->allocation.host + (address_ - storage_->allocation.address);

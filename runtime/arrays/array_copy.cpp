@@ -55,7 +55,11 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   refuse_copy(*this, from);
-  const AnnouncedWrite announced(*this, from, leaves);
+  const AnnouncedWrite announced("copy_from()", {.kind = detail::OperationKind::copy,
+                                                 .to = this,
+                                                 .from = &from,
+                                                 .what = "a copy between these arrays",
+                                                 .leaves = leaves});
   write_of(*this, from).run([&] { copy_bytes(from); });
 }
 
@@ -136,17 +140,12 @@ void ArrayBase::copy_range(const ArrayBase& to, const ArrayBase& from, std::int6
                            std::int64_t count, std::span<const detail::Leaf> leaves) {
   if (to.is_null()) invalid("the target of a copy is a null array");
   if (from.is_null()) invalid("the source of a copy is a null array");
-  const auto part = [](const ArrayBase& a, std::int64_t offset, std::int64_t n, const char* what) {
+  const auto part = [](const ArrayBase& a, std::int64_t offset, std::int64_t n, const char* what) -> ArrayBase {
     if (!a.is_contiguous())
       invalid("a copy of a range of elements, where the {} is a view that is not contiguous", what);
     if (offset < 0 || n < 0 || offset > a.size() || n > a.size() - offset)
       invalid("a copy of {} elements at number {} of a {} with {} elements", n, offset, what, a.size());
-    ArrayBase p(1, a.element_bytes_);
-    p.storage_ = a.storage_;
-    p.address_ = a.address_ + std::uint64_t(offset) * a.element_bytes_;
-    p.shape_ = {n};
-    p.stride_ = {a.element_bytes_};
-    return p;
+    return detail::View(a.storage_, a.address_ + std::uint64_t(offset) * a.element_bytes_, n, a.element_bytes_);
   };
   if (count == -1) count = std::max<std::int64_t>(from.size() - from_offset, 0);
   const ArrayBase source = part(from, from_offset, count, "source");

@@ -88,10 +88,7 @@ void ArrayBase::take_permuted(const ArrayBase& from, const Extent& axes) {
 
 void ArrayBase::take_scalars(const ArrayBase& from) {
   if (from.is_null()) invalid("the scalars of a null array");
-  storage_ = from.storage_;
-  address_ = from.address_;
-  shape_ = from.shape_;
-  stride_ = from.stride_;
+  take_same(from);
   shape_[std::size_t(ndim_ - 1)] = from.element_bytes_ / element_bytes_;
   stride_[std::size_t(ndim_ - 1)] = element_bytes_;
 }

@@ -157,7 +157,7 @@ namespace {
 
 StreamState* make_stream(DeviceState& device) {
   auto s = std::make_unique<StreamState>(device, device.device->create_stream());
-  if (device.profile) device.profile->join(*s);
+  if (device.profile) device.profile(*s);
   return device.streams.emplace_back(std::move(s)).get();
 }
 

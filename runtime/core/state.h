@@ -236,14 +236,6 @@ struct StreamState {
 /// The name of `device` in a message about both devices; it says "another" if they have the same name.
 std::string name_beside(const DeviceState& device, const DeviceState& other);
 
-/// An object that hears of the streams of a device: a profile.
-class StreamListener {
- public:
-  virtual ~StreamListener() = default;
-  /// Called for a new stream, before it is given work.
-  virtual void join(StreamState& stream) = 0;
-};
-
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
   ~DeviceState();
 
@@ -276,7 +268,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
   std::atomic<double> dispatch_budget = 0;            ///< seconds; 0: none
   std::atomic<std::uint64_t> waits = 0;               ///< semaphore waits so far: all later work of the queue waits too
   std::mutex mutex;                                   ///< guards the members below
-  std::shared_ptr<StreamListener> profile;            ///< hears of all work; null: none
+  std::function<void(StreamState&)> profile;          ///< hears of a new stream before that is given work; null: none
   std::vector<std::unique_ptr<StreamState>> streams;  ///< the first is the default stream
   std::vector<StreamState*> idle;                     ///< streams that no handle names
   std::map<std::uintptr_t, std::uint64_t> wrapped;    ///< memory from outside weft under arrays: address, bytes
@@ -393,11 +385,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   }
   /// Notes work on this memory that was recorded.
   void touched(StreamState& stream, backend::Ticket ticket, bool writes);
-  /// Waits for the work that writes here, or for all work here.
+  /// Waits for the work that writes here, or for all work here, and for the semaphores that streams wait for if code
+  /// outside weft knows the memory.
   /// Errors: Error(kernel_fault), after all waits, when a kernel failed.
   void wait_for_writers();
-  void wait_for_users();
-  /// Waits for users, and for the semaphores that streams wait for if code outside weft knows the memory.
   void wait_for_everybody();
   /// Other memory whose addresses the elements may hold. It lives as long as this memory refers to it, and work on this
   /// memory may work on it.
@@ -442,11 +433,11 @@ class Storage : public std::enable_shared_from_this<Storage> {
     bool writes = false;        ///< whether any work writes
     bool started = false;       ///< whatever any stream is given from now on runs after it
   };
-  std::vector<Use> users();
-  std::vector<Use> writers();
+  std::vector<Use> uses(bool writers);
   std::vector<Use> awaited();
-  std::vector<Use> before_host_reads();
-  static void wait_for(std::span<const Use> list);
+  std::vector<Use> before_host(bool writers);
+  void check_wait() const;
+  void wait_for(std::span<const Use> list, bool writes);
   void forget(std::span<const Use> done);
   void end();
   void give_back();

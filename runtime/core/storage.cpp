@@ -43,7 +43,7 @@ Storage::~Storage() {
 void Storage::end() {
   if (device->left_behind.load(std::memory_order_relaxed)) return;
   if (wrapped) {
-    for (const Use& u : users()) {
+    for (const Use& u : uses(false)) {
       try {
         u.stream->keep_from([&](Reports& found) { u.stream->wait(u.ticket, found); });
       } catch (const std::exception&) {
@@ -60,7 +60,7 @@ void Storage::give_back() {
     device->parked.add(allocation, std::move(user_outside_));
   } else if (is_handle) {
     std::vector<Handles::Written> writes;
-    for (const Use& u : writers()) writes.push_back({u.stream, u.write});
+    for (const Use& u : uses(true)) writes.push_back({u.stream, u.write});
     device->handles.bury(allocation, writes);
   } else if (allocation.bytes) {
     device->device->free(allocation);
@@ -85,7 +85,8 @@ void Storage::free() {
     refuse_pinned();
   }
   // A failure that is reported here leaves everything as it was.
-  wait_for_users();
+  check_wait();
+  wait_for(uses(false), false);
   // These are destroyed without the lock, because that may free other memory and call functions of the caller's.
   std::shared_ptr<void> owner;
   ReferenceList references;
@@ -151,11 +152,11 @@ void Storage::touched(StreamState& stream, backend::Ticket ticket, bool writes) 
   std::rotate(own, own + 1, uses_.end());
 }
 
-// The order is that of uses_, so that the last writer comes last.
-std::vector<Storage::Use> Storage::writers() {
+// The work of each stream here, or of those that write. The last writer comes last.
+std::vector<Storage::Use> Storage::uses(bool writers) {
   std::lock_guard lock(mutex_);
   std::vector<Use> list;
-  std::ranges::copy_if(uses_, std::back_inserter(list), &Use::writes);
+  std::ranges::copy_if(uses_, std::back_inserter(list), [&](const Use& u) { return u.writes || !writers; });
   return list;
 }
 
@@ -171,9 +172,11 @@ std::vector<Storage::Use> Storage::awaited() {
   return list;
 }
 
-std::vector<Storage::Use> Storage::before_host_reads() {
+// What an access of the host waits for, or refuses to wait for.
+std::vector<Storage::Use> Storage::before_host(bool writers) {
+  check_wait();
   std::vector<Use> list = awaited();
-  const std::vector<Use> own = writers();
+  const std::vector<Use> own = uses(writers);
   list.insert(list.end(), own.begin(), own.end());  // the last writer at the end
   return list;
 }
@@ -189,45 +192,23 @@ void Storage::forget(std::span<const Use> done) {
   });
 }
 
-void Storage::wait_for_writers() {
+void Storage::check_wait() const {
   check_present();
   refuse_waits();
   device->device->check_alive();
-  const std::vector<Use> list = before_host_reads();
+}
+
+void Storage::wait_for_writers() { wait_for(before_host(true), true); }
+
+void Storage::wait_for_everybody() { wait_for(before_host(false), false); }
+
+// Waits for the uses' last writes, or for all of their work. A failure in the reports of one stream does not end the
+// waits for the other streams.
+void Storage::wait_for(std::span<const Use> list, bool writes) {
   if (list.empty()) return;
-  // A failure in the reports of one stream does not end the waits for the other streams.
   list.front().stream->deliver_from([&](Reports& found) {
-    for (const Use& u : list) u.stream->wait(u.write, found);
+    for (const Use& u : list) u.stream->wait(writes ? u.write : u.ticket, found);
     forget(list);
-  });
-}
-
-std::vector<Storage::Use> Storage::users() {
-  std::lock_guard lock(mutex_);
-  return uses_;
-}
-
-void Storage::wait_for_users() {
-  check_present();
-  refuse_waits();
-  device->device->check_alive();
-  wait_for(users());
-}
-
-void Storage::wait_for_everybody() {
-  check_present();
-  refuse_waits();
-  device->device->check_alive();
-  std::vector<Use> list = awaited();
-  const std::vector<Use> own = users();
-  list.insert(list.end(), own.begin(), own.end());
-  wait_for(list);
-}
-
-void Storage::wait_for(std::span<const Use> list) {
-  if (list.empty()) return;
-  list.front().stream->deliver_from([&](Reports& found) {
-    for (const Use& u : list) u.stream->wait(u.ticket, found);
   });
 }
 
@@ -340,13 +321,10 @@ Watchers Storage::watchers() {
 }
 
 void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
-  check_present();
-  refuse_waits();
-  device->device->check_alive();
-  const std::vector<Use> list = before_host_reads();
-  // Any stream will do if there is no writer.
-  const Use last = list.empty() ? Use{&stream_of_thread(*device)} : list.back();
-  (list.empty() ? last : list.front()).stream->deliver_from([&](Reports& found) {
+  std::vector<Use> list = before_host(true);
+  if (list.empty()) list.push_back({&stream_of_thread(*device)});  // any stream will do if there is no writer
+  const Use& last = list.back();
+  list.front().stream->deliver_from([&](Reports& found) {
     for (const Use& u : list)
       if (u.stream != last.stream || u.write > last.write) u.stream->wait(u.write, found);
     last.stream->wait_with(last.write, found, [&](backend::Stream& s) { s.download(to, from, bytes, last.write); });
@@ -354,48 +332,47 @@ void Storage::download(void* to, std::uint64_t from, std::size_t bytes) {
   });
 }
 
+namespace {
+// Memory is padded because fills work on whole words, and so do atomic operations on smaller elements.
+std::uint64_t padded(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+// Calls f, which allocates `bytes`, a second time if memory runs out: freed memory may still wait for work, which is
+// finished before. Work that is held up cannot be finished, because the host may have to signal something first.
+template <class F>
+backend::Allocation allocate_by(const F& f, DeviceState& device, std::uint64_t bytes) {
+  device.device->check_alive();
+  device.allocated += bytes;
+  device.parked.make_room(*device.device);
+  try {
+    return f();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::out_of_memory || bytes > device.device->info().memory_bytes) throw;
+  }
+  if (backend::held_up(*device.device)) {
+    for (StreamState* s : device.all_streams()) s->with([](backend::Stream& b) { b.submit(); });
+  } else {
+    const OutsideCapture at_once;
+    device.default_stream->keep_from([&](Reports& found) {
+      for (StreamState* s : device.all_streams()) s->synchronize(found);
+      device.parked.free_finished(*device.device);
+    });
+  }
+  return f();
+}
+}  // namespace
+
 std::shared_ptr<Storage> allocate(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes,
                                   backend::MemoryKind kind) {
-  device->device->check_alive();
-  // Memory is padded because fills work on whole words, and so do atomic operations on smaller elements.
-  const std::uint64_t padded = (bytes + 3) / 4 * 4;
-  device->allocated += padded;
-  device->parked.make_room(*device->device);
-  backend::Allocation allocation;
-  try {
-    if (bytes) allocation = device->device->allocate(padded, kind);
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::out_of_memory || padded > device->device->info().memory_bytes) throw;
-    // Freed memory may still wait for work, which is finished before a second try. Work that is held up cannot be
-    // finished, because the host may have to signal something first.
-    if (backend::held_up(*device->device)) {
-      for (StreamState* s : device->all_streams()) s->with([](backend::Stream& b) { b.submit(); });
-    } else {
-      const OutsideCapture at_once;
-      device->default_stream->keep_from([&](Reports& found) {
-        for (StreamState* s : device->all_streams()) s->synchronize(found);
-        device->parked.free_finished(*device->device);
-      });
-    }
-    allocation = device->device->allocate(padded, kind);
-  }
-  return std::make_shared<Storage>(device, allocation, bytes);
+  const std::uint64_t all = padded(bytes);
+  const auto call = [&] { return bytes ? device->device->allocate(all, kind) : backend::Allocation{}; };
+  return std::make_shared<Storage>(device, allocate_by(call, *device, all), bytes);
 }
 
 std::shared_ptr<Storage> allocate_shared(const std::shared_ptr<DeviceState>& device, std::uint64_t bytes) {
   const backend::VulkanAccess access(*device->device, "shareable()");
   if (bytes == 0) invalid("an array without elements is to be shared: it has no memory");
-  const std::uint64_t padded = (bytes + 3) / 4 * 4;
-  device->parked.make_room(*device->device);
-  backend::Allocation allocation;
-  try {
-    allocation = access.allocate_shared(padded);
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::out_of_memory || device->parked.bytes() == 0) throw;
-    device->parked.free_finished(*device->device);
-    allocation = access.allocate_shared(padded);
-  }
-  return std::make_shared<Storage>(device, allocation, nullptr, Storage::Outside{});
+  const auto call = [&] { return access.allocate_shared(padded(bytes)); };
+  return std::make_shared<Storage>(device, allocate_by(call, *device, padded(bytes)), nullptr, Storage::Outside{});
 }
 
 std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& device, SharedMemory&& memory,
@@ -407,6 +384,10 @@ std::shared_ptr<Storage> import_shared(const std::shared_ptr<DeviceState>& devic
 View View::all_of(const std::shared_ptr<Storage>& storage) {
   return View(storage, storage->allocation.address, std::int64_t(storage->bytes), 1);
 }
+
+View::View(const std::shared_ptr<Storage>& storage, const Extent& extent, std::uint32_t element_bytes)
+    : View(storage, storage->allocation.address, extent.rank, element_bytes, extent.n,
+           tight_strides(extent.n, extent.rank, element_bytes)) {}
 
 void claim(DeviceState& device, std::uintptr_t begin, std::uint64_t bytes) {
   if (!device.device->info().wraps_bytes && (begin % 4 || bytes % 4))

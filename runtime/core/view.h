@@ -1,6 +1,7 @@
 // Arrays whose element type the runtime need not know, to hand on, cut, or lay over other memory. Internal.
 #pragma once
 #include "../array.h"
+#include "../extent.h"
 
 namespace weft::detail {
 
@@ -14,25 +15,28 @@ class View : public ArrayBase {
     storage_ = std::move(storage);
     address_ = address;
   }
-  /// Elements in a row.
-  View(std::shared_ptr<Storage> storage, std::uint64_t address, std::int64_t count, std::uint32_t element_bytes)
-      : ArrayBase(1, element_bytes) {
+  View(std::shared_ptr<Storage> storage, std::uint64_t address, int ndim, std::uint32_t element_bytes,
+       const std::array<std::int64_t, 4>& shape, const std::array<std::int64_t, 4>& stride)
+      : ArrayBase(ndim, element_bytes) {
     storage_ = std::move(storage);
     address_ = address;
-    shape_ = {count};
-    stride_ = {element_bytes};
+    shape_ = shape;
+    stride_ = stride;
   }
+  /// Elements in a row.
+  View(std::shared_ptr<Storage> storage, std::uint64_t address, std::int64_t count, std::uint32_t element_bytes)
+      : View(std::move(storage), address, 1, element_bytes, {count}, {element_bytes}) {}
+  /// Contiguous elements at the beginning of the memory.
+  View(const std::shared_ptr<Storage>& storage, const Extent& extent, std::uint32_t element_bytes);
   /// All bytes of the memory.
   static View all_of(const std::shared_ptr<Storage>& storage);
   /// New elements, of the same shape, in a row.
   static View like(const ArrayBase& a) {
     View v(a);
-    Extent extent(0);
-    extent.rank = a.ndim();
-    for (int k = 0; k < a.ndim(); ++k) extent.n[std::size_t(k)] = a.shape(k);
-    v.create(a.device(), extent, a.ndim());
+    v.create(a.device(), v.extent(), a.ndim());
     return v;
   }
+  Extent extent() const { return extent_of(shape_, ndim_); }
 
   void zero() {
     const std::vector<std::byte> bytes(element_bytes_);
@@ -45,6 +49,8 @@ class View : public ArrayBase {
     return all;
   }
   void assign(const std::vector<std::byte>& bytes) { upload(bytes.data(), bytes.size() / element_bytes_); }
+  using ArrayBase::create_around;
+  using ArrayBase::host_bytes;
   using ArrayBase::make_gradient;
   void copy(const ArrayBase& from) { copy_elements(from); }
   std::uint64_t end() const { return address() + extent_bytes(); }
@@ -52,14 +58,11 @@ class View : public ArrayBase {
 
 /// The memory of an array whose elements lie in a row, as numbers of type T in a row.
 template <class T>
-class Row : public Array<T, 1> {
+class Row : public ArrayOn<T, 1> {
  public:
-  explicit Row(const ArrayBase& a) {
-    this->storage_ = a.storage();
-    this->address_ = a.address();
-    this->shape_ = {a.size() * std::int64_t(a.element_bytes()) / std::int64_t(sizeof(T))};
-    this->stride_ = {sizeof(T)};
-  }
+  explicit Row(const ArrayBase& a)
+      : ArrayOn<T, 1>(
+            View(a.storage(), a.address(), a.size() * a.element_bytes() / std::int64_t(sizeof(T)), sizeof(T))) {}
 };
 
 }  // namespace weft::detail

@@ -48,11 +48,12 @@ struct GivenSizes : Extent {
 
 template <int dimensions, int sizes>
 constexpr void check_sizes() {
-  static_assert(dimensions == sizes,
+  static_assert(dimensions == 0 || dimensions == sizes,
                 "weft: an array has as many sizes as dimensions: zeros<float, 2>(device, {height, width})");
 }
 
-/// The sizes of an array with N dimensions, or other numbers, one for each of them.
+/// The sizes of an array with N dimensions, or other numbers, one for each of them. With N = 0 there may be one to
+/// four.
 template <int N>
 struct Sizes : GivenSizes {
   Sizes(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
@@ -88,17 +89,7 @@ template <int N>
 using SizesOf = const std::type_identity_t<Sizes<N>>&;
 
 /// The threads of a launch.
-struct Threads : GivenSizes {
-  Threads(const Extent& extent, Loc loc = Loc::here()) : GivenSizes(extent, loc) {}
-  template <Countable A>
-  Threads(A a, Loc loc = Loc::here()) : GivenSizes(loc, a) {}
-  template <Countable A, Countable B>
-  Threads(A a, B b, Loc loc = Loc::here()) : GivenSizes(loc, a, b) {}
-  template <Countable A, Countable B, Countable C>
-  Threads(A a, B b, C c, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c) {}
-  template <Countable A, Countable B, Countable C, Countable D>
-  Threads(A a, B b, C c, D d, Loc loc = Loc::here()) : GivenSizes(loc, a, b, c, d) {}
-};
+using Threads = Sizes<0>;
 /// The condition of an assertion, which compilers would explain at length if it were a concept.
 template <class T>
 inline constexpr bool are_threads = std::is_convertible_v<const T&, Threads>;

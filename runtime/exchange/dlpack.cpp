@@ -120,7 +120,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   Shown shown = place(array, memory);
   if (array.size() == 0) return {nullptr, shown.device};
-  if (Recorder* r = recorder()) r->exposing(array, "a DLPack tensor");
+  tell_recorder({.kind = OperationKind::expose, .from = &array, .what = "a DLPack tensor"});
   before_write(array, current_stream(*storage.device), {.by = "a DLPack tensor"});
   storage.wait_for_everybody();
   Given::all().add(shown.data, array.storage());
@@ -156,7 +156,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
     tensor.data = made->copied.data();
     tensor.device = {kDLCPU, 0};
   } else {
-    if (Recorder* r = options.copy ? recorder() : nullptr) r->reading(given);
+    if (options.copy) tell_recorder({.kind = OperationKind::read, .from = &given});
     made->array = options.copy ? copy_of(given) : View(given);
     made->pin = made->array.storage()->pin(Storage::PinnedBy::tensor);
     const Shown shown = share(made->array, options.memory);
@@ -197,68 +197,45 @@ std::vector<std::byte> gather(const Elements& e, int ndim, std::uint32_t element
   return all;
 }
 
-/// An array whose element type is known by its size.
-class Landing : public ArrayBase {
- public:
-  Landing(const Device& device, const Elements& e, int ndim, std::uint32_t element_bytes)
-      : ArrayBase(ndim, element_bytes) {
-    Extent extent(0);
-    extent.rank = ndim;
-    extent.n = e.shape;
-    create(device, extent, ndim);
-    const std::vector<std::byte> all = gather(e, ndim, element_bytes);
-    upload(all.data(), std::uint64_t(e.count));
-  }
-  DlpackPlace place() const { return {storage_, address_, shape_, stride_}; }
-};
-
-/// An array of elements in an existing memory layout.
-class Laid : public ArrayBase {
- public:
-  Laid(std::shared_ptr<Storage> storage, std::uint64_t offset, const Elements& e, int ndim, std::uint32_t element_bytes)
-      : ArrayBase(ndim, element_bytes) {
-    address_ = storage->allocation.address + offset;
-    storage_ = std::move(storage);
-    shape_ = e.shape;
-    stride_ = e.stride;
-  }
-};
-
-DlpackPlace place_of(const View& row, const Elements& e, int ndim, std::uint32_t element_bytes) {
-  return {row.storage(), row.address(), e.shape, tight_strides(e.shape, ndim, element_bytes)};
+// A new array of elements that the host reads.
+View landed(const Device& device, const Elements& e, int ndim, std::uint32_t element_bytes) {
+  const Extent extent = extent_of(e.shape, ndim);
+  View row(allocate(device.state(), checked_bytes(extent, ndim, element_bytes)), extent, element_bytes);
+  row.assign(gather(e, ndim, element_bytes));
+  return row;
 }
 
 // Copies from memory that weft itself gave away, after its own work there.
-DlpackPlace copy_own(const Device& device, const std::shared_ptr<Storage>& own, std::uint64_t offset, Elements e,
-                     int ndim, std::uint32_t element_bytes) {
-  const View laid(Laid(own, offset, e, ndim, element_bytes));
-  if (own->device == device.state()) return place_of(copy_of(laid), e, ndim, element_bytes);
+View copy_own(const Device& device, const std::shared_ptr<Storage>& own, std::uint64_t offset, Elements e, int ndim,
+              std::uint32_t element_bytes) {
+  const View laid(own, own->allocation.address + offset, ndim, element_bytes, e.shape, e.stride);
+  if (own->device == device.state()) return copy_of(laid);
   std::vector<std::byte> all = laid.bytes();
   e.data = all.data();
   e.stride = tight_strides(e.shape, ndim, element_bytes);
-  return Landing(device, e, ndim, element_bytes).place();
+  return landed(device, e, ndim, element_bytes);
 }
 
-DlpackPlace copy_tensor(const Device& device, Elements e, int ndim, std::uint32_t element_bytes,
-                        const DlpackOptions& options) {
+View copy_tensor(const Device& device, Elements e, int ndim, std::uint32_t element_bytes,
+                 const DlpackOptions& options) {
   CUstream_st* const stream = options.stream;
-  if (e.count == 0) return Landing(device, e, ndim, element_bytes).place();
+  if (e.count == 0) return landed(device, e, ndim, element_bytes);
   if (const auto [own, offset] = Given::all().find(e.data, e.extent); own) {
     if (e.cuda_device >= 0 && options.wait) wait_for_cuda(e.cuda_device, stream);
     return copy_own(device, own, offset, e, ndim, element_bytes);
   }
-  if (e.cuda_device < 0) return Landing(device, e, ndim, element_bytes).place();
+  if (e.cuda_device < 0) return landed(device, e, ndim, element_bytes);
   Runs runs = runs_of(e, ndim, element_bytes);
   const CudaPieces pieces{e.cuda_device, e.data, runs.bytes, std::move(runs.offsets)};
   if (runs.gathers) e.stride = tight_strides(e.shape, ndim, element_bytes);
-  auto there = copy_from_cuda(device.state(), pieces, stream);
+  const auto there = copy_from_cuda(device.state(), pieces, stream);
   if (!there) {
     std::vector<std::byte> all = read_cuda(pieces, stream);
     e.data = all.data();
-    return Landing(device, e, ndim, element_bytes).place();
+    return landed(device, e, ndim, element_bytes);
   }
-  const View laid(Laid(std::move(there), 0, e, ndim, element_bytes));
-  return place_of(laid.is_contiguous() ? laid : copy_of(laid), e, ndim, element_bytes);
+  const View laid(there, there->allocation.address, ndim, element_bytes, e.shape, e.stride);
+  return laid.is_contiguous() ? View(there, extent_of(e.shape, ndim), element_bytes) : copy_of(laid);
 }
 
 /// Calls the deleter when it ends, once the tensor has been taken over.
@@ -272,17 +249,17 @@ struct Taken {
 };
 
 template <class Managed>
-DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only, const DlpackElement& element,
-                           int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
+View import_managed(const Device& device, Managed* tensor, bool read_only, const DlpackElement& element, int ndim,
+                    std::uint32_t element_bytes, const DlpackOptions& options) {
   device.state()->device->check_alive();
   const Elements e = elements_of(tensor->dl_tensor, element, ndim, element_bytes);
   if (reinterpret_cast<std::uintptr_t>(options.stream) == std::uintptr_t(-1))
     invalid("DLPack: the stream is -1, which says in some interfaces that nobody waits: say so by {.wait = false}");
   const auto owner = std::make_shared<Taken<Managed>>(Taken<Managed>{tensor});
   if (options.copy) {
-    DlpackPlace place = copy_tensor(device, e, ndim, element_bytes, options);
+    View copied = copy_tensor(device, e, ndim, element_bytes, options);
     owner->ours = true;
-    return place;
+    return copied;
   }
   if (read_only)
     unsupported("DLPack: the tensor is read-only, and kernels may write an array: import a copy (DlpackOptions::copy)");
@@ -290,21 +267,21 @@ DlpackPlace import_managed(const Device& device, Managed* tensor, bool read_only
     invalid(
         "the tensor has no deleter, so that nothing keeps its memory for the array: import a copy, or wrap() the "
         "memory");
-  DlpackPlace place{nullptr, 0, e.shape, e.stride};
+  std::shared_ptr<Storage> storage;
+  std::uint64_t from = 0;
   const bool on_cuda = e.cuda_device >= 0;
   if (on_cuda && e.count && options.wait) wait_for_cuda(e.cuda_device, options.stream);
   if (const auto [own, offset] = Given::all().find(e.data, e.extent); own && own->device == device.state() && e.count) {
-    place.storage = own;
-    place.address = own->allocation.address + offset;
+    storage = own;
+    from = offset;
   } else if (on_cuda && e.count == 0) {
-    place.storage = std::make_shared<Storage>(device.state(), backend::Allocation{}, 0);
+    storage = std::make_shared<Storage>(device.state(), backend::Allocation{}, 0);
   } else {
-    place.storage = on_cuda ? wrap_cuda(device.state(), e.data, e.extent, e.cuda_device, owner)
-                            : wrap(device.state(), e.data, e.extent, owner);
-    place.address = place.storage->allocation.address;
+    storage = on_cuda ? wrap_cuda(device.state(), e.data, e.extent, e.cuda_device, owner)
+                      : wrap(device.state(), e.data, e.extent, owner);
   }
   owner->ours = true;
-  return place;
+  return View(storage, storage->allocation.address + from, ndim, element_bytes, e.shape, e.stride);
 }
 
 }  // namespace
@@ -322,8 +299,8 @@ DLManagedTensor* export_unversioned(const ArrayBase& array, const DlpackElement&
   return &make_tensor<DLManagedTensor>(array, element, options).release()->managed;
 }
 
-DlpackPlace import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element,
-                          int ndim, std::uint32_t element_bytes, const DlpackOptions& options) {
+ArrayBase import_tensor(const Device& device, DLManagedTensorVersioned* tensor, const DlpackElement& element, int ndim,
+                        std::uint32_t element_bytes, const DlpackOptions& options) {
   if (!tensor) invalid("DLPack: the tensor is null");
   if (tensor->version.major != 1)
     unsupported("DLPack: the tensor is of version {}.{}; 1 is known", tensor->version.major, tensor->version.minor);
@@ -331,8 +308,8 @@ DlpackPlace import_tensor(const Device& device, DLManagedTensorVersioned* tensor
   return import_managed(device, tensor, read_only, element, ndim, element_bytes, options);
 }
 
-DlpackPlace import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
-                          std::uint32_t element_bytes, const DlpackOptions& options) {
+ArrayBase import_tensor(const Device& device, DLManagedTensor* tensor, const DlpackElement& element, int ndim,
+                        std::uint32_t element_bytes, const DlpackOptions& options) {
   if (!tensor) invalid("DLPack: the tensor is null");
   return import_managed(device, tensor, false, element, ndim, element_bytes, options);
 }

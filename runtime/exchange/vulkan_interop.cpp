@@ -14,6 +14,7 @@
 #include "../../frontend/support/error.h"
 #include "../../frontend/support/invalid.h"
 #include "../core/state.h"
+#include "../core/view.h"
 #include "../extent.h"
 #include "../graph/captured_memory.h"
 #include "../work/capture.h"
@@ -165,7 +166,7 @@ void Recording::prepare(Loc loc) const {
   detail::called_from(loc, [&] {
     State& s = state();
     s.device->device->check_alive();
-    if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
+    detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a recording is prepared"});
     const bool reported = s.reports && s.ticket != s.recording;
     if (reported) detail::refuse_waits();
     s.order();
@@ -197,7 +198,7 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   });
   // The work happens now, whatever was done since it was recorded.
   const std::optional<Error> refused = s.submitted();
-  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
+  detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a recording is submitted"});
   if (refused) throw *refused;
   if (before)
     invalid(
@@ -228,26 +229,15 @@ bool Recording::done(Loc loc) const {
 
 namespace detail {
 
-namespace {
-Placement placed(std::shared_ptr<Storage> storage, const Extent& extent, int ndim, std::uint32_t element_bytes) {
-  Placement p;
-  p.address = storage->allocation.address;
-  p.storage = std::move(storage);
-  p.shape = extent.n;
-  p.stride = tight_strides(extent.n, ndim, element_bytes);
-  return p;
-}
-}  // namespace
-
-Placement place_shared(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes) {
+ArrayBase make_shared_array(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
-  return placed(allocate_shared(device.state(), bytes), extent, ndim, element_bytes);
+  return View(allocate_shared(device.state(), bytes), extent, element_bytes);
 }
 
-Placement place_imported(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
-                         SharedMemory&& memory) {
+ArrayBase import_shared_array(const Device& device, const Extent& extent, int ndim, std::uint32_t element_bytes,
+                              SharedMemory&& memory) {
   const std::uint64_t bytes = checked_bytes(extent, ndim, element_bytes);
-  return placed(import_shared(device.state(), std::move(memory), bytes), extent, ndim, element_bytes);
+  return View(import_shared(device.state(), std::move(memory), bytes), extent, element_bytes);
 }
 
 }  // namespace detail

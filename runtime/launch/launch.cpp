@@ -180,7 +180,12 @@ void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, st
       .moves_elements = kernel.moves_elements,
       .launched = threads.loc,
   };
-  if (r) r->launching({kernel, program, checked.variant, threads, count, args, *on, uses});
+  if (r) {
+    const CheckedLaunch about{kernel, program, checked.variant, threads, count, args, *on, uses};
+    r->hear({.kind = OperationKind::launch,
+             .what = "a launch of this kernel, of this many threads, with these arguments",
+             .launch = &about});
+  }
   dispatch(work);
   if (r) r->launched();
 }

@@ -70,49 +70,34 @@ void ProfileLog::start(const std::vector<std::shared_ptr<DeviceState>>& devices)
     // The stream of recordings has nothing to run, because callers submit recordings themselves.
     for (const auto& stream : device->streams)
       if (stream.get() != device->recordings) join(*stream);
-    device->profile = shared_from_this();
+    device->profile = [log = shared_from_this()](StreamState& made) { log->join(made); };
   }
 }
 
 void ProfileLog::join(StreamState& stream) {
-  std::uint32_t number = 0;
-  {
+  stream.listen([&](backend::Stream& own, std::unique_ptr<backend::Stream>& listener) {
+    StreamClock& clock = stream.clock();  // throws where there is none, before the log knows the stream
     std::lock_guard lock(mutex_);
-    number = std::uint32_t(tracks_.size());
     std::string device = stream.device->device->info().name;
     // Two devices may be on one adapter.
     std::set<const DeviceState*> namesakes;
     int before = 0;
     for (const Track& t : tracks_) {
-      if (!t.state) continue;
       if (t.state->device == stream.device) ++before, device = t.device;
       if (t.state->device->device->info().name == stream.device->device->info().name) namesakes.insert(t.state->device);
     }
     if (before == 0 && !namesakes.empty()) device += fmt::format(" ({})", namesakes.size() + 1);
+    auto made = std::make_unique<ProfiledStream>(own, clock, shared_from_this(), std::uint32_t(tracks_.size()));
     tracks_.push_back({device, before, &stream});
-  }
-  // A stream that cannot be listened to ends before this log does.
-  struct Forget {
-    ProfileLog& log;
-    std::uint32_t number;
-    bool joined = false;
-    ~Forget() {
-      if (joined) return;
-      std::lock_guard lock(log.mutex_);
-      log.tracks_[number].state = nullptr;
-    }
-  } forget{*this, number};
-  stream.listen([&](backend::Stream& own, std::unique_ptr<backend::Stream>& listener) {
-    listener = std::make_unique<ProfiledStream>(own, stream.clock(), shared_from_this(), number);
+    listener = std::move(made);
   });
-  forget.joined = true;
 }
 
 void ProfileLog::stop() {
   std::exception_ptr failure;
   for (const Measured& m : devices_) {
     std::lock_guard lock(m.device->mutex);
-    m.device->profile.reset();
+    m.device->profile = nullptr;
   }
   std::vector<Track> tracks;
   {
@@ -129,7 +114,6 @@ void ProfileLog::stop() {
   // All streams are released before any is waited for.
   std::vector<std::unique_ptr<backend::Stream>> ended;
   std::vector<backend::Ticket> last;
-  std::erase_if(tracks, [](const Track& t) { return !t.state; });
   for (const Track& track : tracks)
     track.state->listen([&](backend::Stream&, std::unique_ptr<backend::Stream>& listener) {
       ended.push_back(std::move(listener));

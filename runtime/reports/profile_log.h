@@ -17,7 +17,7 @@
 namespace weft::detail {
 
 /// Scopes of all threads and operations of some devices, from start to stop. Thread-safe.
-class ProfileLog : public StreamListener, public std::enable_shared_from_this<ProfileLog> {
+class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
  public:
   /// Facts about an operation that are known when it is recorded.
   struct Recorded {
@@ -39,7 +39,7 @@ class ProfileLog : public StreamListener, public std::enable_shared_from_this<Pr
   /// clock.
   void start(const std::vector<std::shared_ptr<DeviceState>>& devices);
   /// Begins to listen to a stream of one of the devices. The stream must not be locked.
-  void join(StreamState& stream) override;
+  void join(StreamState& stream);
   /// Waits for recorded work, and stops listening. Errors: Error(device_lost), after everything has ended.
   void stop();
   /// Call after stop().

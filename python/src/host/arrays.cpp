@@ -269,13 +269,6 @@ Array Array::around(const Device& device, const Extent& extent, const std::int64
   return a;
 }
 
-void Array::become(detail::DlpackPlace place) {
-  storage_ = std::move(place.storage);
-  address_ = place.address;
-  shape_ = place.shape;
-  stride_ = place.stride;
-}
-
 Extent Array::extent() const {
   Extent e(0);
   e.rank = ndim_;
@@ -294,11 +287,7 @@ void Array::assign(const void* elements) { upload(elements, std::uint64_t(size()
 
 std::byte* Array::host_address() const {
   if (is_contiguous()) return host_bytes();
-  struct Bytes : ArrayBase {
-    Bytes(const Array& a) : ArrayBase(detail::View(a.storage(), a.address(), std::int64_t(a.extent_bytes()), 1)) {}
-    using ArrayBase::host_bytes;
-  };
-  return Bytes(*this).host_bytes();
+  return detail::View(storage_, address_, std::int64_t(extent_bytes()), 1).host_bytes();
 }
 
 std::vector<std::byte> Array::element(const std::int64_t* indices) const {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "../../../runtime/array.h"
-#include "../../../runtime/dlpack.h"
 #include "../held.h"
 #include "../types.h"
 
@@ -55,7 +54,7 @@ class Array : public ArrayBase {
   Array viewed(const DType& dtype) const;
 
   /// Becomes an array on the memory of a tensor of DLPack.
-  void become(detail::DlpackPlace place);
+  void become(const ArrayBase& on) { take_same(on); }
 
   void need_gradient() const { make_gradient(leaves()); }
   /// Becomes the gradient of `of`.
@@ -82,9 +81,6 @@ Array& array_from(nb::handle object);
 /// Errors: TypeError that names `what` for elements of another type and another number of dimensions.
 template <class T, int N = 1>
 weft::Array<T, N> typed(nb::handle object, const char* what) {
-  struct Typed : weft::Array<T, N> {
-    explicit Typed(const ArrayBase& base) { static_cast<ArrayBase&>(*this) = base; }
-  };
   const Array& given = array_from(object);
   const DType& wanted = TypeOf<T>::get();
   if (&given.dtype() != &wanted || given.ndim() != N)
@@ -92,7 +88,7 @@ weft::Array<T, N> typed(nb::handle object, const char* what) {
                           " dimension(s) is wanted, not one of " + given.dtype().name + " with " +
                           std::to_string(given.ndim()))
                              .c_str());
-  return Typed(given);
+  return detail::ArrayOn<T, N>(given);
 }
 
 /// The sizes in an int or a sequence of ints.

@@ -46,12 +46,6 @@ struct Pieces {
   }
 };
 
-/// All bytes of a piece of memory, under an array of their own.
-struct Bytes : ArrayBase {
-  Bytes() : ArrayBase(1, 1) {}
-  using ArrayBase::create_around;
-};
-
 detail::View part_of(const std::shared_ptr<detail::Storage>& storage, const HostRange& part) {
   const std::uint64_t at = std::uint64_t(part.begin - storage->allocation.host);
   return detail::View(storage, storage->allocation.address + at, std::int64_t(part.bytes), 1);
@@ -89,7 +83,7 @@ ArrayBase bytes_on(const Device& device, const HostRange& part, const HostRange&
   const detail::DeviceState* const state = device.state().get();
   if (part.bytes > 0)
     if (const auto storage = pieces.around(state, part)) return part_of(storage, part);
-  Bytes all;
+  detail::View all;  // of all bytes
   const auto make = [&] {
     all.create_around(device, Extent(std::int64_t(whole.bytes)), 1, {whole.begin, whole.bytes}, 1, owner);
   };

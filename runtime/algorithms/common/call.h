@@ -56,7 +56,7 @@ class AlgorithmCall {
   void are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
   /// As are_apart(), but they may be the same elements.
   void are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
-  /// Declares that the operation has no derivative: see Recorder::untaped().
+  /// Declares that the operation has no derivative: see OperationKind::untaped.
   /// Errors: Error(not_differentiable) while a tape records and one of the arrays carries gradients.
   /// \param what  a text that lives as long as the program
   void has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
@@ -142,14 +142,10 @@ const auto& gather_kernel() {
 /// The memory of an array by four elements each; a remainder at the end is left out. Never empty: a launch refuses an
 /// empty array even for kernels that do not read it.
 template <class T>
-class Quads : public Array<vec<4, T>, 1> {
+class Quads : public ArrayOn<vec<4, T>, 1> {
  public:
-  explicit Quads(const Array<T>& a) {
-    this->storage_ = a.storage();
-    this->address_ = a.address();
-    this->shape_ = {std::max<std::int64_t>(a.size() / 4, 1)};
-    this->stride_ = {4 * sizeof(T)};
-  }
+  explicit Quads(const Array<T>& a)
+      : ArrayOn<vec<4, T>, 1>(View(a.storage(), a.address(), std::max<std::int64_t>(a.size() / 4, 1), 4 * sizeof(T))) {}
 };
 /// Whether four elements may be read at once.
 inline bool is_wide(const ArrayBase& a) { return a.address() % 16 == 0; }
