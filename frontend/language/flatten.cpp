@@ -63,19 +63,8 @@ void store_leaves(const Address& to, std::span<const Leaf> leaves, const Id* val
 }
 
 void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves, Id* out, Loc loc) {
-  if (!slots[0]->named().in_memory()) {
-    for (std::size_t i = 0; i < leaves.size(); ++i) out[i] = slots[i]->read(loc);
-    return;
-  }
-  const Address at = slots[0]->named().address();
-  tracing::Trace::owner_of(at.trace, loc);
-  bool known = true;
-  for (std::size_t i = 0; i < leaves.size() && known; ++i) {
-    out[i] = slots[i]->known();
-    known = out[i] != ir::kNone;
-  }
-  if (known) return;
-  load_leaves(at, leaves, out, loc);
+  if (tracing::read_without_access(slots, int(leaves.size()), out, loc)) return;
+  load_leaves(slots[0]->named().address(), leaves, out, loc);
   for (std::size_t i = 0; i < leaves.size(); ++i) slots[i]->remember(out[i]);
 }
 
@@ -91,10 +80,6 @@ void leaf_constants(const void* value, std::span<const Leaf> leaves, Id* out, Lo
     std::memcpy(&bits, static_cast<const std::byte*>(value) + leaves[i].offset, std::size_t(bytes(leaves[i].type)));
     out[i] = b.constant(leaves[i].type, is_bool(leaves[i].type) ? bits != 0 : bits);
   }
-}
-
-void select_leaves(Id condition, const Id* a, const Id* b, int count, Id* out, Loc loc) {
-  for (int i = 0; i < count; ++i) out[i] = tracing::ternary(Op::select, condition, a[i], b[i], loc);
 }
 
 Address array_element_at(const Address& at, Id index, std::uint32_t element_bytes, std::size_t n, Loc loc) {

@@ -17,8 +17,6 @@ void read_slots(const tracing::Slot* const* slots, std::span<const Leaf> leaves,
 void assign_slots(tracing::Slot* const* slots, std::span<const Leaf> leaves, const tracing::Id* values, Loc loc);
 /// The scalars of a host value.
 void leaf_constants(const void* value, std::span<const Leaf> leaves, tracing::Id* out, Loc loc);
-void select_leaves(tracing::Id condition, const tracing::Id* a, const tracing::Id* b, int count, tracing::Id* out,
-                   Loc loc);
 /// The address of element `index` of the `n` of a std::array. An index out of range takes the nearest element, except
 /// in debug mode.
 tracing::Address array_element_at(const tracing::Address& at, tracing::Id index, std::uint32_t element_bytes,

@@ -26,7 +26,6 @@ struct PackOps<mat<R, C, T>> {
   using I = In<X>;
   using S = In<T>;
 
-  WEFT_PACK_COMMON
   WEFT_PACK_BY_PACK(+, add, NumericScalar<T>)
   WEFT_PACK_BY_PACK(-, sub, NumericScalar<T>)
   WEFT_PACK_BY_SCALAR(*, mul, NumericScalar<T>)

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "../types/layout.h"
 #include "var.h"
 
 namespace weft {
@@ -20,6 +21,8 @@ template <class X>
 struct VarParts;
 template <class X>
 struct PackOps;
+template <class X>
+struct ValueOps;
 
 /// A pair of packs of one shape, whose scalar types may differ.
 template <class X, class Y>
@@ -69,7 +72,7 @@ class In<X> {
 
 /// A traced vector, matrix, quaternion or transform; its parts are traced scalars.
 template <detail::Pack X>
-class Var<X> : public detail::VarParts<X>, public detail::PackOps<X> {
+class Var<X> : public detail::VarParts<X>, public detail::PackOps<X>, public detail::ValueOps<X> {
   using Parts = detail::VarParts<X>;
   using T = typename Flat<X>::scalar;
   struct Converted {
@@ -158,10 +161,23 @@ Var<X> each(ir::Op op, const tracing::Id* a, Loc loc) {
 }
 template <class X>
 Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const tracing::Id* b, Loc loc) {
-  tracing::Id r[Flat<X>::count];
-  for (int i = 0; i < Flat<X>::count; ++i) r[i] = tracing::ternary(ir::Op::select, c[i * step], a[i], b[i], loc);
+  tracing::Id r[Layout<X>::count];
+  for (int i = 0; i < Layout<X>::count; ++i) r[i] = tracing::ternary(ir::Op::select, c[i * step], a[i], b[i], loc);
   return Var<X>(r, FromId{});
 }
+
+/// The operators of every value of several scalars: packs and records.
+template <class X>
+struct ValueOps {
+  /// True where all scalars are equal.
+  friend ScalarOps<bool>::needs_If_While_or_select operator==(In<X> a, In<X> b) {
+    return Var<bool>(tracing::all_equal(a.id, b.id, Layout<X>::count, b.loc), FromId{});
+  }
+  friend ScalarOps<bool>::needs_If_While_or_select operator!=(In<X> a, In<X> b) {
+    return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Layout<X>::count, b.loc), b.loc), FromId{});
+  }
+  friend Var<X> select(In<bool> c, In<X> a, In<X> b) { return each_select<X>(&c.id, 0, a.id, b.id, c.loc); }
+};
 
 // Declares operators of packs as friends of PackOps<X>: V is Var<X>, I is In<X>, S is In of the scalar.
 #define WEFT_PACK_UPDATE(symbol, op, B, constraint, ids, step)             \
@@ -185,16 +201,6 @@ Var<X> each_select(const tracing::Id* c, int step, const tracing::Id* a, const t
   friend V operator symbol(S s, I a) requires(constraint) {          \
     return detail::scalar_by_each<X>(ir::Op::op, s.id, a.id, a.loc); \
   }
-/// Declares the operators that every pack has.
-#define WEFT_PACK_COMMON                                                                                            \
-  /** True where all scalars are equal. */                                                                          \
-  friend ScalarOps<bool>::needs_If_While_or_select operator==(I a, I b) {                                           \
-    return Var<bool>(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), FromId{});                              \
-  }                                                                                                                 \
-  friend ScalarOps<bool>::needs_If_While_or_select operator!=(I a, I b) {                                           \
-    return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Flat<X>::count, b.loc), b.loc), FromId{}); \
-  }                                                                                                                 \
-  friend V select(In<bool> c, I a, I b) { return detail::each_select<X>(&c.id, 0, a.id, b.id, c.loc); }
 
 }  // namespace detail
 

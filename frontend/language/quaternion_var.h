@@ -19,7 +19,6 @@ struct PackOps<quaternion<T>> {
   using I = In<X>;
   using S = In<T>;
 
-  WEFT_PACK_COMMON
   WEFT_PACK_BY_PACK(+, add, true)
   WEFT_PACK_BY_PACK(-, sub, true)
   WEFT_PACK_BY_SCALAR(*, mul, true)
@@ -61,7 +60,6 @@ struct PackOps<transformation<T>> {
   using V = Var<X>;
   using I = In<X>;
 
-  WEFT_PACK_COMMON
   /// The transform b, then a.
   friend V operator*(I a, I b) {
     tracing::CallPlace place(b.loc);

@@ -97,34 +97,10 @@ class In<T> {
   Loc loc;
 };
 
-namespace detail {
-
-/// The operators of a record.
-template <class T>
-struct RecordOps {
-  using V = Var<T>;
-  using I = In<T>;
-
-  /// True where all fields are equal.
-  friend ScalarOps<bool>::needs_If_While_or_select operator==(I a, I b) {
-    return Var<bool>(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), FromId{});
-  }
-  friend ScalarOps<bool>::needs_If_While_or_select operator!=(I a, I b) {
-    return Var<bool>(tracing::logical_not(tracing::all_equal(a.id, b.id, Layout<T>::count, b.loc), b.loc), FromId{});
-  }
-  friend V select(In<bool> c, I a, I b) {
-    tracing::Id r[Layout<T>::count];
-    select_leaves(c.id, a.id, b.id, Layout<T>::count, r, c.loc);
-    return V(r, FromId{});
-  }
-};
-
-}  // namespace detail
-
 /// A traced struct: its fields, traced, under their own names (and its member functions, for a two-face template). A
 /// copy is a snapshot.
 template <detail::Struct T>
-class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
+class Var<T> : public detail::FieldsOf<T, Var>, public detail::ValueOps<T> {
   using Fields = detail::FieldsOf<T, Var>;
   using Types = detail::FieldTypes<T>;
   using L = detail::Layout<T>;
@@ -178,7 +154,7 @@ class Var<T> : public detail::FieldsOf<T, Var>, public detail::RecordOps<T> {
 /// mode such an access to memory is reported); in a variable, a traced index costs one select for each element and
 /// scalar.
 template <class T, std::size_t N>
-class Var<std::array<T, N>> : public detail::RecordOps<std::array<T, N>> {
+class Var<std::array<T, N>> : public detail::ValueOps<std::array<T, N>> {
   using L = detail::Layout<T>;
 
  public:

@@ -354,21 +354,19 @@ void Slot::assign_choice(Id value, Loc loc) const {
     }
 }
 
+bool read_without_access(const Slot* const* slots, int count, Id* out, Loc loc) {
+  const bool in_memory = slots[0]->named().in_memory();
+  if (in_memory) Trace::owner_of(slots[0]->named().address().trace, loc);
+  for (int k = 0; k < count; ++k) {
+    out[k] = in_memory ? slots[k]->known() : slots[k]->read(loc);
+    if (in_memory && out[k] == ir::kNone) return false;
+  }
+  return true;
+}
+
 void read(const Slot* const* slots, int count, Id* out, Loc loc) {
-  const Slot& first = *slots[0];
-  if (!first.named().in_memory()) {
-    for (int k = 0; k < count; ++k) out[k] = slots[k]->read(loc);
-    return;
-  }
-  const Address at = first.named().address();
-  Trace::owner_of(at.trace, loc);
-  bool known = true;
-  for (int k = 0; k < count && known; ++k) {
-    out[k] = slots[k]->known();
-    known = out[k] != ir::kNone;
-  }
-  if (known) return;
-  load(at, first.type(), count, out, loc);
+  if (read_without_access(slots, count, out, loc)) return;
+  load(slots[0]->named().address(), slots[0]->type(), count, out, loc);
   for (int k = 0; k < count; ++k) slots[k]->remember(out[k]);
 }
 

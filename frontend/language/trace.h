@@ -284,6 +284,8 @@ class Slot {
 
 /// These read, assign and update scalars of one type, in one access if they are elements side by side.
 void read(const Slot* const* slots, int count, Id* out, Loc loc);
+/// Reads them unless they are parts of an element that is yet to be loaded. Returns whether it did.
+bool read_without_access(const Slot* const* slots, int count, Id* out, Loc loc);
 void assign(Slot* const* slots, int count, const Id* values, Loc loc);
 /// Does `x op= values` to each of the scalars; `step` is 0 for one value for all.
 void update(ir::Op op, Slot* const* slots, int count, const Id* values, int step, Loc loc);

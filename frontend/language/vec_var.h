@@ -19,7 +19,6 @@ struct PackOps<vec<N, T>> {
   using I = In<X>;
   using S = In<T>;
 
-  WEFT_PACK_COMMON
   WEFT_PACK_BY_PACK(+, add, NumericScalar<T>)
   WEFT_PACK_BY_PACK(-, sub, NumericScalar<T>)
   WEFT_PACK_BY_PACK(*, mul, NumericScalar<T>)
