@@ -11,27 +11,16 @@ namespace weft::detail {
 namespace {
 // The recorder is told first, because watchers ask it whether it has heard of a change. The result is the recorder of
 // the operation's parts: none.
-Recorder* tell_of(const char* by, const ArrayBase& to, const HostValues& values) {
-  if (Recorder* r = recorder()) r->overwriting(to, values);
-  before_write(to, stream_of(*to.storage()), {.by = by, .replaces_all = true});
-  return nullptr;
-}
-Recorder* tell_of(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
-  if (Recorder* r = recorder()) r->copying(to, from, leaves);
-  before_write(to, stream_of(*to.storage()), {.by = "copy_from()", .replaces_all = true});
-  return nullptr;
-}
-Recorder* tell_of(const ArrayBase& from) {
-  if (Recorder* r = recorder()) r->reading(from);
+Recorder* tell_of(const HeardOperation& o, const char* by) {
+  tell_recorder(o);
+  if (by) before_write(*o.to, stream_of(*o.to->storage()), {.by = by, .replaces_all = true});
   return nullptr;
 }
 }  // namespace
 
-AnnouncedWrite::AnnouncedWrite(const char* by, const ArrayBase& to, const HostValues& values)
-    : HeardBy(tell_of(by, to, values)) {}
-AnnouncedWrite::AnnouncedWrite(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves)
-    : HeardBy(tell_of(to, from, leaves)) {}
-AnnouncedRead::AnnouncedRead(const ArrayBase& from) : HeardBy(tell_of(from)) {}
+AnnouncedWrite::AnnouncedWrite(const char* by, const HeardOperation& operation) : HeardBy(tell_of(operation, by)) {}
+AnnouncedRead::AnnouncedRead(const ArrayBase& from)
+    : HeardBy(tell_of({.kind = OperationKind::read, .from = &from}, nullptr)) {}
 
 void require_memory(const ArrayBase& array, const char* null_message) {
   if (array.is_null()) invalid(null_message);

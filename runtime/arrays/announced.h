@@ -25,14 +25,17 @@ std::string shape_text(const std::array<std::int64_t, 4>& shape, int ndim);
 /// they do not hear of the parts of the operation.
 class AnnouncedWrite : HeardBy {
  public:
-  /// The host gives the elements.
-  AnnouncedWrite(const char* by, const ArrayBase& to, const HostValues& values);
-  /// The elements are copied from another array. \param leaves  scalars of an element
-  AnnouncedWrite(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves);
+  /// \param by  the operation in watchers' messages
+  AnnouncedWrite(const char* by, const HeardOperation& operation);
 
  private:
   const detail::Within<bool> part_{&Context::part_of_change, true};
 };
+
+/// The operation that replaces all elements by values of the host.
+inline HeardOperation overwrite(const ArrayBase& to, const HostValues& values) {
+  return {.kind = OperationKind::overwrite, .to = &to, .values = &values};
+}
 
 /// Tells the recorder that the host reads elements. While the object lives, the recorder does not hear of the parts.
 class AnnouncedRead : HeardBy {

@@ -204,7 +204,7 @@ std::byte* ArrayBase::host_bytes() const {
   if (!storage_->allocation.host)
     unsupported("the memory of device {} is not the host's, or the array stands on another's buffer; use to_vector()",
                 storage_->device->device->info().name);
-  if (detail::Recorder* r = detail::recorder()) r->exposing(*this, "host_span()");
+  detail::tell_recorder({.kind = detail::OperationKind::expose, .from = this, .what = "host_span()"});
   detail::before_write(*this, stream_of(*storage_), {.by = "host_span()"});
   storage_->wait_for_everybody();
   return storage_->allocation.host + (address_ - storage_->allocation.address);

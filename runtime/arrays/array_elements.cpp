@@ -16,6 +16,7 @@ namespace weft {
 using detail::AnnouncedRead;
 using detail::AnnouncedWrite;
 using detail::from_end;
+using detail::overwrite;
 using detail::require_memory;
 using detail::View;
 using detail::write_to;
@@ -62,9 +63,8 @@ void ArrayBase::upload(const void* data, std::uint64_t count, std::span<const de
   require_memory(*this, "elements are assigned to a null array");
   if (count != std::uint64_t(size())) detail::length_mismatch(count, size());
   if (count == 0) return;
-  const AnnouncedWrite announced(
-      "assign()", *this,
-      {{static_cast<const std::byte*>(data), std::size_t(count * element_bytes_)}, leaves, element_bytes_, held});
+  const std::span bytes(static_cast<const std::byte*>(data), std::size_t(count * element_bytes_));
+  const AnnouncedWrite announced("assign()", overwrite(*this, {bytes, leaves, element_bytes_, held}));
   write_elements(*this, data);
 }
 
@@ -103,8 +103,8 @@ void ArrayBase::upload_packed(const std::byte* data, std::uint64_t count, const 
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();
-  const AnnouncedWrite announced("assign()", *this,
-                                 {{data, std::size_t(count * element_bytes_)}, {}, element_bytes_, &references});
+  const std::span bytes(data, std::size_t(count * element_bytes_));
+  const AnnouncedWrite announced("assign()", overwrite(*this, {bytes, {}, element_bytes_, &references}));
   elements.run([&] { write_elements(*this, data); });
 }
 
@@ -116,7 +116,8 @@ void ArrayBase::fill_packed(const std::byte* element, const detail::References& 
   const detail::ElementWrite elements{
       .to = storage_, .from = nullptr, .list = references, .whole = detail::is_whole(*this)};
   elements.refuse_circle();
-  const AnnouncedWrite announced("fill()", *this, {{element, element_bytes_}, {}, element_bytes_, &references});
+  const AnnouncedWrite announced("fill()",
+                                 overwrite(*this, {{element, element_bytes_}, {}, element_bytes_, &references}));
   elements.run([&] { fill_elements(*this, element); });
 }
 
@@ -127,7 +128,7 @@ void ArrayBase::fill_element(const void* element, std::span<const detail::Leaf> 
   const auto* bytes = static_cast<const std::byte*>(element);
   // Elements given without `held` are zeros, which hold no arrays.
   if (!held && storage_->may_hold_arrays) return fill_packed(bytes, {});
-  const AnnouncedWrite announced("fill()", *this, {{bytes, element_bytes_}, leaves, element_bytes_, held});
+  const AnnouncedWrite announced("fill()", overwrite(*this, {{bytes, element_bytes_}, leaves, element_bytes_, held}));
   fill_elements(*this, bytes);
 }
 

@@ -99,12 +99,16 @@ void indexed_copy(const ArrayBase& packed, const ArrayBase& data, const IndexLis
   refuse_freed(*to.storage(), {from});
   elements.refuse_circle();
   const char* const what = scatter ? "a copy to an indexed array" : "a copy of an indexed array";
-  if (Recorder* r = recorder()) {
+  if (recorder()) {
     std::vector<const ArrayBase*> others;
     for (const Array<int>& list : lists)
       if (!list.is_null()) others.push_back(&list);
-    const char* const instead = "let a kernel copy the elements, which takes it as an IndexedArr";
-    r->untaped(to, scatter ? packed : data, others, what, instead);
+    tell_recorder({.kind = OperationKind::untaped,
+                   .to = &to,
+                   .from = scatter ? &packed : &data,
+                   .others = others,
+                   .what = what,
+                   .instead = "let a kernel copy the elements, which takes it as an IndexedArr"});
   }
   before_write(to, current_stream(*to.storage()->device), {.by = what, .replaces_all = !scatter});
   const HeardBy nobody(nullptr);

@@ -120,7 +120,7 @@ Shown share(const ArrayBase& array, DlpackMemory memory) {
   Storage& storage = *array.storage();
   Shown shown = place(array, memory);
   if (array.size() == 0) return {nullptr, shown.device};
-  if (Recorder* r = recorder()) r->exposing(array, "a DLPack tensor");
+  tell_recorder({.kind = OperationKind::expose, .from = &array, .what = "a DLPack tensor"});
   before_write(array, current_stream(*storage.device), {.by = "a DLPack tensor"});
   storage.wait_for_everybody();
   Given::all().add(shown.data, array.storage());
@@ -156,7 +156,7 @@ std::unique_ptr<Exported<Managed>> make_tensor(const ArrayBase& given, const Dlp
     tensor.data = made->copied.data();
     tensor.device = {kDLCPU, 0};
   } else {
-    if (Recorder* r = options.copy ? recorder() : nullptr) r->reading(given);
+    if (options.copy) tell_recorder({.kind = OperationKind::read, .from = &given});
     made->array = options.copy ? copy_of(given) : View(given);
     made->pin = made->array.storage()->pin(Storage::PinnedBy::tensor);
     const Shown shown = share(made->array, options.memory);

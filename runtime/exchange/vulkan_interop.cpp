@@ -160,7 +160,7 @@ void Recording::prepare(Loc loc) const {
   detail::called_from(loc, [&] {
     State& s = state();
     s.device->device->check_alive();
-    if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is prepared");
+    detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a recording is prepared"});
     const bool reported = s.reports && s.ticket != s.recording;
     if (reported) detail::refuse_waits();
     s.order();
@@ -192,7 +192,7 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   });
   // The work happens now, whatever was done since it was recorded.
   const std::optional<Error> refused = s.submitted();
-  if (detail::Recorder* r = detail::recorder()) r->replaying("a recording is submitted");
+  detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a recording is submitted"});
   if (refused) throw *refused;
   if (before)
     invalid(

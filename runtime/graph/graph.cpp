@@ -115,7 +115,7 @@ void Graph::launch_on(const Stream* stream) const {
   if (Capture::current())
     unsupported("a graph is launched while {}: launch it before or after that, or give it the graph's work",
                 Capture::current()->doing());
-  if (detail::Recorder* r = detail::recorder()) r->replaying("a graph is launched");
+  detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a graph is launched"});
   // This object is declared before the lock, because the end of memory in it may run code of the caller's, which must
   // not run under the lock.
   detail::CapturedMemory::Reached reached;

@@ -168,7 +168,7 @@ void conditional(const char* what, const Array<int>& flag, int rounds, const std
   Capture* const capture = Capture::current();
   if (!capture) invalid("{} is called outside of a capture", what);
   detail::refuse_empty(work, what);
-  if (detail::Recorder* r = detail::recorder()) r->replaying(fmt::format("{} is called", what).c_str());
+  detail::tell_recorder({.kind = detail::OperationKind::replay, .what = fmt::format("{} is called", what).c_str()});
   check_flag(*capture, what, flag);
   std::vector<Operation>& list = capture->operations().list;
   const std::size_t begin = list.size();

@@ -19,6 +19,16 @@ constexpr const char* kRule =
     "number: let it swap contents, not handles, and take what changes from its number or from arrays";
 constexpr const char* kOutlive = "Make arrays that outlive a step before checkpointed()";
 
+const char* text_of(const HeardOperation& o) {
+  switch (o.kind) {
+    case OperationKind::launch: return "a launch of this kernel, of this many threads, with these arguments";
+    case OperationKind::copy: return "a copy between these arrays";
+    case OperationKind::overwrite: return "a fill or an assignment of these values to this array";
+    case OperationKind::call: return "record_func() with these arrays";
+    default: return o.what;
+  }
+}
+
 }  // namespace
 
 StepTraces::Run::Run(TapeCore& tape, StepTraces& traces, int step) : tape_(tape), traces_(traces) {
@@ -121,7 +131,7 @@ std::uint64_t StepTraces::number_of(const std::shared_ptr<Storage>& storage) {
 
 // ---- Operations
 
-void StepTraces::finish(const StepOperation& operation) {
+void StepTraces::finish(const HeardOperation& operation) {
   if (difference_) throw *difference_;  // the step may have caught it
   const std::uint64_t hash = hash64(std::as_bytes(std::span(words_)));
   const std::uint32_t number = now_.operations++;
@@ -138,20 +148,18 @@ void StepTraces::finish(const StepOperation& operation) {
     differ(fmt::format("operation {} is not what it was the first time:", number + 1), &operation);
 }
 
-void StepTraces::differ(const std::string& how, const StepOperation* operation) {
+void StepTraces::differ(const std::string& how, const HeardOperation* operation) {
   std::string message =
       fmt::format("step {} of checkpointed() does something else when it is run again: {}", step_, how);
-  if (operation) message += std::string(" ") + operation->what;
+  if (operation) message += std::string(" ") + text_of(*operation);
   message += std::string(". ") + kRule;
-  difference_ = operation && operation->kernel
-                    ? Error(ErrorKind::invalid_argument, message, operation->kernel->name(), operation->kernel->loc())
-                    : Error(ErrorKind::invalid_argument, message);
+  const KernelCore* const kernel = operation && operation->launch ? &operation->launch->kernel : nullptr;
+  difference_ = kernel ? Error(ErrorKind::invalid_argument, message, kernel->name(), kernel->loc())
+                       : Error(ErrorKind::invalid_argument, message);
   throw *difference_;
 }
 
-void StepTraces::launching(const CheckedLaunch& launch) {
-  words_.clear();
-  put(1);
+void StepTraces::put(const CheckedLaunch& launch) {
   put(identity_of(launch.kernel, *launch.stream.device, launch.variant, launch.program));
   put(std::uint64_t(launch.threads.rank));
   for (int k = 0; k < launch.threads.rank; ++k) put(std::uint64_t(launch.threads[k]));
@@ -165,44 +173,22 @@ void StepTraces::launching(const CheckedLaunch& launch) {
     else
       put(*arg.array);
   }
-  finish({"a launch of this kernel, of this many threads, with these arguments", &launch.kernel});
 }
 
-void StepTraces::copying(const ArrayBase& to, const ArrayBase& from) {
+void StepTraces::hear(const HeardOperation& o) {
+  // An operation with a derivative of its own is known by its launches. The others change nothing.
+  if (o.kind == OperationKind::derive || o.kind == OperationKind::read || o.kind == OperationKind::replay) return;
   words_.clear();
-  put(2), put(to), put(from);
-  finish({"a copy between these arrays"});
-}
-
-void StepTraces::overwriting(const ArrayBase& to, const HostValues& values) {
-  words_.clear();
-  put(3), put(to);
-  if (values.held)
-    put_addresses(to, values);
-  else
-    put(values.bytes, values.leaves, values.element_bytes);
-  finish({"a fill or an assignment of these values to this array"});
-}
-
-void StepTraces::exposing(const ArrayBase& elements, const char* what) {
-  words_.clear();
-  put(4), put(elements);
-  finish({what});
-}
-
-void StepTraces::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-                         const char* what) {
-  words_.clear();
-  put(5), put(to), put(from);
-  for (const ArrayBase* a : others) put(*a);
-  finish({what});
-}
-
-void StepTraces::calling(std::span<const ArrayBase* const> arrays) {
-  words_.clear();
-  put(6);
-  for (const ArrayBase* a : arrays) put(*a);
-  finish({"record_func() with these arrays"});
+  put(std::uint64_t(o.kind));
+  if (o.launch) put(*o.launch);
+  for (const ArrayBase* a : {o.to, o.from})
+    if (a) put(*a);
+  for (const ArrayBase* a : o.others) put(*a);
+  if (o.values && o.values->held)
+    put_addresses(*o.to, *o.values);
+  else if (o.values)
+    put(o.values->bytes, o.values->leaves, o.values->element_bytes);
+  finish(o);
 }
 
 // ---- The end of a step

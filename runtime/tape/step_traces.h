@@ -38,12 +38,7 @@ class StepTraces {
     bool through_ = false;
   };
 
-  void launching(const CheckedLaunch& launch);
-  void copying(const ArrayBase& to, const ArrayBase& from);
-  void overwriting(const ArrayBase& to, const HostValues& values);
-  void exposing(const ArrayBase& elements, const char* what);
-  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what);
-  void calling(std::span<const ArrayBase* const> arrays);
+  void hear(const HeardOperation& operation);
 
   /// Called after a run, when only the caller's handles keep what the step made: notes the arrays that are left.
   /// Errors: Error(invalid_argument) if one with requires_grad() takes the place of another one.
@@ -66,11 +61,6 @@ class StepTraces {
     std::size_t number = 0;   ///< among those that the step made, in the order of their first use
     bool used_later = false;  ///< used by another step
   };
-  struct StepOperation {
-    const char* what;
-    const KernelCore* kernel = nullptr;
-  };
-
   void begin(int step);
   void end(TapeCore& tape);
   void put(std::uint64_t word) { words_.push_back(word); }
@@ -79,9 +69,10 @@ class StepTraces {
   void put_addresses(const ArrayBase& to, const HostValues& values);
   void put_shape(const ArrayBase& a);
   void put(const ArrayBase& a);
+  void put(const CheckedLaunch& launch);
   std::uint64_t number_of(const std::shared_ptr<Storage>& storage);
-  void finish(const StepOperation& operation);
-  void differ(const std::string& how, const StepOperation* operation);
+  void finish(const HeardOperation& operation);
+  void differ(const std::string& how, const HeardOperation* operation);
   void check_survivors(TapeCore& tape);
   bool note_made(TapeCore& tape);
 

@@ -39,26 +39,16 @@ class TapeCore : public Recorder {
 
   // Recording
 
-  void launching(const CheckedLaunch& launch) override;
+  void hear(const HeardOperation& operation) override;
   void launched() override;
-  void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override;
-  void overwriting(const ArrayBase& to, const HostValues& values) override;
-  void exposing(const ArrayBase& elements, const char* what) override;
-  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
-               const char* instead) override;
-  void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) override;
-  /// Throws Error(unsupported).
-  void replaying(const char* what) override;
-  void reading(const ArrayBase&) override {}
-  void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) override;
   Recorder* unrecorded() override { return unrecorded_; }
   Hears hears_for(const TapeCore& tape) const override {
     return &tape == this || walking_ ? Hears::all : Hears::nothing;
   }
   /// Throws Error(unsupported) for elements that carry gradients.
-  void check_exposed(const ArrayBase& elements, const char* what) const;
+  void check_exposed(const HeardOperation& exposing) const;
   /// Throws Error(not_differentiable) for arrays that carry gradients.
-  void check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;
+  void check_untaped(const HeardOperation& operation) const;
   /// Throws Error(invalid_argument) for an input that was changed, of an operation with a derivative: see
   /// unknown_change().
   void check_derived(const ArrayBase& from) const;
@@ -87,9 +77,8 @@ class TapeCore : public Recorder {
   /// The running steps, the outermost first: steps may have steps inside.
   std::vector<StepTraces*>& step_traces() { return step_traces_; }
   /// Reports an operation to the running steps: `(traces.*operation)(args...)`.
-  template <class... P, class... A>
-  void trace(void (StepTraces::*operation)(P...), const A&... args) {
-    for (StepTraces* traces : step_traces_) (traces->*operation)(args...);
+  void trace(const HeardOperation& operation) {
+    for (StepTraces* traces : step_traces_) traces->hear(operation);
   }
   /// Notes that a repeated step made this array, or another one in its place: no gradient comes back to it.
   void made_again(const std::shared_ptr<Storage>& storage, int step);
@@ -166,6 +155,10 @@ class TapeCore : public Recorder {
     /// While the way back begins with zeros: what grad() held before, and what has ended in the meantime.
     View before;
   };
+  void launching(const CheckedLaunch& launch);
+  void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves);
+  void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record);
+  void calling(const std::function<void()>& backward, std::span<const ArrayBase* const> arrays);
   /// Found by the array's memory; made if missing.
   Taped& taped(const ArrayBase& a);
   const Taped* find(const ArrayBase& a) const;

@@ -591,7 +591,6 @@ TapeCore::Passage TapeCore::passage(const CheckedLaunch& launch) const {
 
 void TapeCore::launching(const CheckedLaunch& launch) {
   pending_.reset();
-  trace(&StepTraces::launching, launch);
   for (std::size_t k = 0; k < launch.args.size() && launch.program.kept; ++k)
     if (launch.program.kept >> k & 1) kept_.insert(launch.args[k].array->storage());
   Passage passes = passage(launch);

@@ -125,7 +125,6 @@ TapeCore::CopyPassage TapeCore::passage(const ArrayBase& to, const ArrayBase& fr
 }
 
 void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) {
-  trace(&StepTraces::copying, to, from);
   const auto [any, flows] = passage(to, from, leaves);
   if (!any) return;
   if (flows) taped(from), note_replaced(from);
@@ -133,33 +132,14 @@ void TapeCore::copying(const ArrayBase& to, const ArrayBase& from, std::span<con
   add(std::make_unique<CopyRecord>(to, from, leaves, flows));
 }
 
-void TapeCore::overwriting(const ArrayBase& to, const HostValues& values) {
-  trace(&StepTraces::overwriting, to, values);
-  if (!named_carries(to)) return;
-  mark_replaced(to);
-  add(std::make_unique<FillRecord>(to));
-}
-
-void TapeCore::exposing(const ArrayBase& elements, const char* what) {
-  trace(&StepTraces::exposing, elements, what);
-  check_exposed(elements, what);
-}
-
-void TapeCore::check_exposed(const ArrayBase& elements, const char* what) const {
-  if (!carries(elements)) return;
+void TapeCore::check_exposed(const HeardOperation& exposing) const {
+  if (!carries(*exposing.from)) return;
   unsupported(
       "{} of an array that carries gradients while a tape records: the tape would not see what becomes of the "
       "elements; read them by to_vector(), write them by assign()",
-      what);
+      exposing.what);
 }
 
-void TapeCore::untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-                       const char* what, const char* instead) {
-  trace(&StepTraces::untaped, to, from, others, what);
-  check_untaped(to, from, what, instead);
-}
-
-// Launches of the operation are traced, since unrecorded() hears of them.
 void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) {
   const bool carried = named_carries(to);
   bool flows = false;
@@ -173,10 +153,10 @@ void TapeCore::deriving(const ArrayBase& to, std::span<const ArrayBase* const> f
   add(std::move(made));
 }
 
-void TapeCore::check_untaped(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const {
-  if (!carries(to) && !carries(from)) return;
+void TapeCore::check_untaped(const HeardOperation& o) const {
+  if (!carries(*o.to) && !carries(*o.from)) return;
   throw Error(ErrorKind::not_differentiable,
-              fmt::format("{} that carries gradients, while a tape records: {}", what, instead));
+              fmt::format("{} that carries gradients, while a tape records: {}", o.what, o.instead));
 }
 
 void TapeCore::check_derived(const ArrayBase& from) const {
@@ -191,16 +171,7 @@ void TapeCore::note_replaced(const ArrayBase& a) {
     add(std::make_unique<ReplacedRecord>(View(elements, a.storage(), elements.address())));
 }
 
-void TapeCore::replaying(const char* what) {
-  throw Error(
-      ErrorKind::unsupported,
-      fmt::format("{} while a tape records, which does not see what the graph does: let that contain the tape's "
-                  "record() and backward(), or call it outside of record() or in Tape::unrecorded()",
-                  what));
-}
-
-void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) {
-  trace(&StepTraces::calling, arrays);
+void TapeCore::calling(const std::function<void()>& backward, std::span<const ArrayBase* const> arrays) {
   std::vector<View> views;
   std::vector<std::shared_ptr<Version>> versions;
   for (const ArrayBase* a : arrays) {
@@ -209,7 +180,29 @@ void TapeCore::calling(std::function<void()> backward, std::span<const ArrayBase
     views.emplace_back(*a);
     versions.push_back(version(*a));
   }
-  add(std::make_unique<FunctionRecord>(std::move(backward), std::move(views), std::move(versions)));
+  add(std::make_unique<FunctionRecord>(backward, std::move(views), std::move(versions)));
+}
+
+void TapeCore::hear(const HeardOperation& o) {
+  trace(o);
+  switch (o.kind) {
+    case OperationKind::launch: return launching(*o.launch);
+    case OperationKind::copy: return copying(*o.to, *o.from, o.leaves);
+    case OperationKind::overwrite:
+      if (!named_carries(*o.to)) return;
+      mark_replaced(*o.to);
+      return add(std::make_unique<FillRecord>(*o.to));
+    case OperationKind::expose: return check_exposed(o);
+    case OperationKind::untaped: return check_untaped(o);
+    case OperationKind::derive: return deriving(*o.to, o.others, *o.record);
+    case OperationKind::call: return calling(*o.backward, o.others);
+    case OperationKind::read: return;
+    case OperationKind::replay:
+      unsupported(
+          "{} while a tape records, which does not see what the graph does: let that contain the tape's record() and "
+          "backward(), or call it outside of record() or in Tape::unrecorded()",
+          o.what);
+  }
 }
 
 }  // namespace weft::detail

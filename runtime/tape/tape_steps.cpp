@@ -126,8 +126,39 @@ class StepRecorder : public Recorder {
     if (!quiet_) silent_ = std::make_unique<StepRecorder>(tape, steps, Hears::first_time);
   }
 
-  void launching(const CheckedLaunch& launch) override {
-    tape_.trace(&StepTraces::launching, launch);
+  void hear(const HeardOperation& o) override {
+    tape_.trace(o);
+    switch (o.kind) {
+      case OperationKind::launch: return launching(*o.launch);
+      case OperationKind::read:
+        // Elements that the host reads may decide what the step does.
+        if (!o.from->storage()->holds_gradients) steps_.touch(*o.from);
+        return;
+      // Graphs are refused, because no recorder would hear of their work when the step runs again from earlier states.
+      case OperationKind::replay: return tape_.hear(o);
+      case OperationKind::derive: break;  // its launches touch the arrays
+      default:
+        for (const ArrayBase* a : {o.to, o.from})
+          if (a) touch(*a);
+        for (const ArrayBase* a : o.others) touch(*a);
+    }
+    if (!quiet_) return recorded(o);
+    // Gradients end in a step that is not recorded itself.
+    if (o.to && tape_.carries(*o.to)) steps_.add_output(*o.to);
+  }
+  void launched() override {
+    if (Capture* const capture = Capture::current()) capture->taped();
+    for (const View& a : written_) write(a);
+    written_.clear();
+  }
+  Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
+  Hears hears_for(const TapeCore& tape) const override {
+    if (&tape == &tape_) return hears_;
+    return tape_.walking() ? Hears::all : Hears::nothing;
+  }
+
+ private:
+  void launching(const CheckedLaunch& launch) {
     written_.clear();
     References held;
     for (std::size_t k = 0; k < launch.args.size(); ++k) {
@@ -147,66 +178,30 @@ class StepRecorder : public Recorder {
       if (passage.outputs >> k & 1) written_.emplace_back(*launch.args[k].array);
     }
   }
-  void launched() override {
-    if (Capture* const capture = Capture::current()) capture->taped();
-    for (const View& a : written_) write(a);
-    written_.clear();
-  }
-  void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) override {
-    tape_.trace(&StepTraces::copying, to, from);
-    touch(to), touch(from);
-    if (quiet_) return replace_unrecorded(to);
-    if (!tape_.passage(to, from, leaves).any) return;
-    tape_.note_replaced(from);
-    replace(to);
-  }
-  void overwriting(const ArrayBase& to, const HostValues& values) override {
-    tape_.trace(&StepTraces::overwriting, to, values);
-    touch(to);
-    if (quiet_) return replace_unrecorded(to);
-    if (tape_.carries(to)) replace(to);
-  }
-  void exposing(const ArrayBase& elements, const char* what) override {
-    tape_.trace(&StepTraces::exposing, elements, what);
-    touch(elements);
-    if (!quiet_) tape_.check_exposed(elements, what);
-  }
-  void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others, const char* what,
-               const char* instead) override {
-    tape_.trace(&StepTraces::untaped, to, from, others, what);
-    touch(to), touch(from);
-    for (const ArrayBase* a : others) touch(*a);
-    if (quiet_) return replace_unrecorded(to);
-    tape_.check_untaped(to, from, what, instead);
-  }
-  void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord&) override {
-    const bool flows = std::ranges::any_of(from, [&](const ArrayBase* a) { return tape_.carries(*a); });
-    if (quiet_) return replace_unrecorded(to);
-    if (!flows && !tape_.carries(to)) return;
-    for (const ArrayBase* a : from) tape_.check_derived(*a), tape_.note_replaced(*a);
-    replace(to);
-  }
-  // Graphs are refused, because no recorder would hear of their work when the step runs again from earlier states.
-  void replaying(const char* what) override { tape_.replaying(what); }
-  // Elements that the host reads may decide what the step does.
-  void reading(const ArrayBase& from) override {
-    if (!from.storage()->holds_gradients) steps_.touch(from);
-  }
-  void calling(std::function<void()>, std::span<const ArrayBase* const> arrays) override {
-    tape_.trace(&StepTraces::calling, arrays);
-    for (const ArrayBase* a : arrays) {
-      touch(*a);
-      tape_.note_function_of(*a);
-      steps_.add_output(*a);
+  // Notes an operation other than a launch whose gradients pass through the step.
+  void recorded(const HeardOperation& o) {
+    switch (o.kind) {
+      case OperationKind::copy:
+        if (!tape_.passage(*o.to, *o.from, o.leaves).any) return;
+        tape_.note_replaced(*o.from);
+        return replace(*o.to);
+      case OperationKind::overwrite:
+        if (tape_.carries(*o.to)) replace(*o.to);
+        return;
+      case OperationKind::expose: return tape_.check_exposed(o);
+      case OperationKind::untaped: return tape_.check_untaped(o);
+      case OperationKind::derive: {
+        const bool flows = std::ranges::any_of(o.others, [&](const ArrayBase* a) { return tape_.carries(*a); });
+        if (!flows && !tape_.carries(*o.to)) return;
+        for (const ArrayBase* a : o.others) tape_.check_derived(*a), tape_.note_replaced(*a);
+        return replace(*o.to);
+      }
+      case OperationKind::call:
+        for (const ArrayBase* a : o.others) tape_.note_function_of(*a), steps_.add_output(*a);
+        return;
+      default: return;
     }
   }
-  Recorder* unrecorded() override { return quiet_ ? this : silent_.get(); }
-  Hears hears_for(const TapeCore& tape) const override {
-    if (&tape == &tape_) return hears_;
-    return tape_.walking() ? Hears::all : Hears::nothing;
-  }
-
- private:
   // Refuses gradients, which are not set to earlier states on the way back, so that no step may depend on them.
   void touch(const ArrayBase& a) {
     if (!a.is_null() && a.storage()->holds_gradients)
@@ -222,10 +217,6 @@ class StepRecorder : public Recorder {
   void replace(const ArrayBase& a) {
     tape_.mark_replaced(a);
     steps_.add_output(a);
-  }
-  // Gradients end in a step that is not recorded itself.
-  void replace_unrecorded(const ArrayBase& a) {
-    if (tape_.carries(a)) steps_.add_output(a);
   }
   TapeCore& tape_;
   StepsRecord& steps_;

@@ -83,7 +83,7 @@ void Capture::taped(const std::shared_ptr<Storage>& elements) {
 Capture::Capture(DeviceState& device, const char* doing, const StreamState* like)
     : serial(Storage::next_serial()), device_(device), doing_(doing), submitted_by_others_(like), before_(current()) {
   if (before_) unsupported("{} while {} already: end that before, or give it the work itself", doing, before_->doing());
-  if (Recorder* r = recorder()) r->replaying(doing);
+  tell_recorder({.kind = OperationKind::replay, .what = doing});
   auto collector = std::make_unique<backend::CaptureStream>(*device.device);
   collector_ = collector.get();
   if (!like) like = &stream_of_thread(device);

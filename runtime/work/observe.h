@@ -50,38 +50,44 @@ class TapeCore;
 class TapeRecord;
 using MakeRecord = std::function<std::unique_ptr<TapeRecord>(TapeCore&)>;
 
+enum class OperationKind : std::uint8_t {
+  launch,
+  copy,       ///< of `from` to `to`
+  overwrite,  ///< all elements of `to` are replaced by values of the host
+  expose,     ///< the host is given the elements of `from` themselves
+  untaped,    ///< makes `to` from `from` and `others`, and its derivative is not known
+  /// An operation of the library, with a derivative of its own, makes `to` from all of `others`. Only unrecorded()
+  /// hears of its launches.
+  derive,
+  call,  ///< a function of the caller stands for operations on `others`
+  read,  ///< the host reads elements of `from`
+  /// Captured work is about to run, or work is about to be captured: in both cases, it is not done here and now.
+  replay,
+};
+
+/// An operation as recorders hear of it.
+struct HeardOperation {
+  OperationKind kind;
+  const ArrayBase* to = nullptr;
+  const ArrayBase* from = nullptr;
+  std::span<const ArrayBase* const> others = {};
+  const char* what = nullptr;             ///< expose, untaped, replay: the operation in a message: "host_span()"
+  const char* instead = nullptr;          ///< untaped: what the message advises: "let a kernel ..."
+  std::span<const Leaf> leaves = {};      ///< copy: the scalars of an element
+  const HostValues* values = nullptr;     ///< overwrite
+  const CheckedLaunch* launch = nullptr;  ///< launch
+  const MakeRecord* record = nullptr;     ///< derive: makes the record to go back; called if gradients pass
+  const std::function<void()>* backward = nullptr;  ///< call
+};
+
 /// An object that hears of the operations of one thread, in order. If it throws, so does the operation, which then does
 /// nothing.
 class Recorder {
  public:
   virtual ~Recorder() = default;
-  virtual void launching(const CheckedLaunch& launch) = 0;
-  /// The launch of the last launching() is on its stream.
+  virtual void hear(const HeardOperation& operation) = 0;
+  /// The launch that was heard of last is on its stream.
   virtual void launched() = 0;
-  /// \param leaves  scalars of an element
-  virtual void copying(const ArrayBase& to, const ArrayBase& from, std::span<const Leaf> leaves) = 0;
-  /// All elements are replaced by values of the host.
-  virtual void overwriting(const ArrayBase& to, const HostValues& values) = 0;
-  /// The host is given the elements themselves.
-  /// \param what  the operation in a message: "host_span()"
-  virtual void exposing(const ArrayBase& elements, const char* what) = 0;
-  /// An operation whose derivative is not known makes `to` from `from`.
-  /// \param others   arrays that it reads beside `from`
-  /// \param what     the operation in a message: "a copy of an array"
-  /// \param instead  what the message advises: "let a kernel ..."
-  virtual void untaped(const ArrayBase& to, const ArrayBase& from, std::span<const ArrayBase* const> others,
-                       const char* what, const char* instead) = 0;
-  /// An operation of the library, with a derivative of its own, makes `to` from all of `from`. Only unrecorded() hears
-  /// of its launches.
-  /// \param record  makes the record that goes back through the operation; called if gradients pass
-  virtual void deriving(const ArrayBase& to, std::span<const ArrayBase* const> from, const MakeRecord& record) = 0;
-  /// Captured work is about to run, or work is about to be captured: in both cases, it is not done here and now.
-  /// \param what  the operation in a message: "a graph is launched"
-  virtual void replaying(const char* what) = 0;
-  /// The host reads elements.
-  virtual void reading(const ArrayBase& from) = 0;
-  /// A function of the caller stands for operations on these arrays.
-  virtual void calling(std::function<void()> backward, std::span<const ArrayBase* const> arrays) = 0;
   /// The recorder that hears of operations which are not to be recorded; null: none does.
   virtual Recorder* unrecorded() { return nullptr; }
   /// How a change that this recorder hears of relates to a tape.
@@ -96,6 +102,10 @@ class Recorder {
 
 /// The recorder that hears of this thread's operations now, or null.
 inline Recorder* recorder() { return Context::here().recorder; }
+
+inline void tell_recorder(const HeardOperation& operation) {
+  if (Recorder* r = recorder()) r->hear(operation);
+}
 
 /// A scope in which `recorder` hears of this thread's operations; with null, none does.
 class HeardBy : Within<Recorder*> {

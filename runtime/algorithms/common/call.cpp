@@ -66,7 +66,7 @@ void AlgorithmCall::are_same_or_apart(const ArrayBase& a, const char* what_a, co
 
 void AlgorithmCall::has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what,
                                       const char* instead) const {
-  if (Recorder* r = recorder()) r->untaped(to, from, {}, what, instead);
+  tell_recorder({.kind = OperationKind::untaped, .to = &to, .from = &from, .what = what, .instead = instead});
 }
 
 void AlgorithmCall::begin(std::uint64_t bytes, const ArrayBase* replaces, bool none) {

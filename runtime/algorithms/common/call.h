@@ -56,7 +56,7 @@ class AlgorithmCall {
   void are_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
   /// As are_apart(), but they may be the same elements.
   void are_same_or_apart(const ArrayBase& a, const char* what_a, const ArrayBase& b, const char* what_b) const;
-  /// Declares that the operation has no derivative: see Recorder::untaped().
+  /// Declares that the operation has no derivative: see OperationKind::untaped.
   /// Errors: Error(not_differentiable) while a tape records and one of the arrays carries gradients.
   /// \param what  a text that lives as long as the program
   void has_no_derivative(const ArrayBase& to, const ArrayBase& from, const char* what, const char* instead) const;

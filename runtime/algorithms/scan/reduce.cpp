@@ -303,9 +303,10 @@ void reduce(Reduction reduction, const ArrayBase& a, const ArrayBase* b, const A
   if (reduction == Reduction::min || reduction == Reduction::max) {
     call.has_no_derivative(out, a, "the minimum or maximum of an array",
                            "let a kernel take the minimum or maximum, by atomic_min() or atomic_max()");
-  } else if (Recorder* r = recorder()) {
+  } else if (recorder()) {
     const ArrayBase* const from[] = {&a, b ? b : &a};
-    r->deriving(out, from, [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, form); });
+    const MakeRecord record = [&](TapeCore& tape) { return std::make_unique<ReduceRecord>(tape, a, b, out, form); };
+    tell_recorder({.kind = OperationKind::derive, .to = &out, .others = from, .record = &record});
   }
   call.begin(scratch(a.size(), out.element_bytes()), &out);
   with_types(form, [&]<class T, class R>(T, R) {

@@ -209,9 +209,10 @@ void scan(const ArrayBase& in, const ArrayBase& out, ir::Type type, bool inclusi
   call.has_length(out, "the output", in.size());
   call.are_same_or_apart(in, "the input", out, "the output");
   if (in.size() == 0) return;
-  if (Recorder* r = recorder()) {
+  if (recorder()) {
     const ArrayBase* const from[] = {&in};
-    r->deriving(out, from, [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); });
+    const MakeRecord record = [&](TapeCore&) { return std::make_unique<ScanRecord>(in, out, type, inclusive); };
+    tell_recorder({.kind = OperationKind::derive, .to = &out, .others = from, .record = &record});
   }
   call.begin(scan_scratch(in.size(), in.element_bytes()), &out);
   scan_elements(call, in, out, type, {.inclusive = inclusive});
