@@ -34,10 +34,7 @@ class AnnouncedWrite : HeardBy {
 
 /// The operation that replaces all elements by values of the host.
 inline HeardOperation overwrite(const ArrayBase& to, const HostValues& values) {
-  return {.kind = OperationKind::overwrite,
-          .to = &to,
-          .what = "a fill or an assignment of these values to this array",
-          .values = &values};
+  return {.kind = OperationKind::overwrite, .to = &to, .values = &values};
 }
 
 /// Tells the recorder that the host reads elements. While the object lives, the recorder does not hear of the parts.

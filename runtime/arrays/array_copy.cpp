@@ -55,11 +55,8 @@ void ArrayBase::copy_from(const ArrayBase& from, std::span<const detail::Leaf> l
                        (storage_ != from.storage_ || address_ != from.address_ || stride_ != from.stride_);
   if (!differs || is_freed() || from.is_freed()) return copy_elements(from);
   refuse_copy(*this, from);
-  const AnnouncedWrite announced("copy_from()", {.kind = detail::OperationKind::copy,
-                                                 .to = this,
-                                                 .from = &from,
-                                                 .what = "a copy between these arrays",
-                                                 .leaves = leaves});
+  const AnnouncedWrite announced("copy_from()",
+                                 {.kind = detail::OperationKind::copy, .to = this, .from = &from, .leaves = leaves});
   write_of(*this, from).run([&] { copy_bytes(from); });
 }
 

@@ -67,9 +67,9 @@ void StreamState::end() noexcept {
 bool StreamState::free_for_another() {
   return with([&](backend::Stream& s) {
     if (!reporting()) return true;
-    const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r && r->pending() && !s.done(r->last()); };
-    if (held_up() || runs(reports_) || runs(graph_reports_) || std::ranges::any_of(earlier_, runs)) return false;
-    settle(s);
+    const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r->pending() && !s.done(r->last()); };
+    if (held_up() || std::ranges::any_of(reports_, runs)) return false;
+    read_reports(s, backend::kAllWork, kept_);
     return true;
   });
 }
@@ -82,52 +82,33 @@ void StreamState::keep(Reports&& found) {
   lines.show();
 }
 
-ReportBuffer& StreamState::report_buffer(backend::Stream& s) {
-  if (const std::uint64_t now = device->waits.load(); now != waits_seen_ && !capture) {
-    divide_reports();
-    waits_seen_ = now;
+ReportBuffer& StreamState::report_buffer() {
+  // Work from now on may wait for another program: a wait for the earlier work then reads the earlier reports alone.
+  const std::uint64_t waits = device->waits.load();
+  const bool divides = std::exchange(waits_seen_, waits) != waits && !reports_.empty() && reports_.back()->pending();
+  if (reports_.empty() || divides || (reports_.back()->of_graph() && !capture)) {
+    const auto idle = std::ranges::find_if(reports_, [](const auto& r) { return !r->of_graph() && !r->pending(); });
+    if (idle != reports_.end())
+      std::rotate(idle, idle + 1, reports_.end());
+    else
+      reports_.push_back(std::make_shared<ReportBuffer>(*device->device, capture != nullptr));
   }
-  if (graph_reports_ && held_up()) earlier_.push_back(std::move(graph_reports_));
-  if (graph_reports_) settle(s);
-  if (!reports_) reports_ = std::make_shared<ReportBuffer>(*device->device, capture != nullptr);
-  return *reports_;
-}
-
-void StreamState::report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports) {
-  keep_alone(s, *reports);
-  if (!held_up()) {
-    settle(s);
-  } else {
-    divide_reports();
-    if (graph_reports_) earlier_.push_back(std::move(graph_reports_));
-  }
-  reports->restart(s);
-  graph_reports_ = std::move(reports);
+  return *reports_.back();
 }
 
 void StreamState::settle(ReportBuffer& reports) {
   const auto waiting =
       with([&](backend::Stream& s) { return reports.pending() ? s.waiting(reports.last()) : std::function<void()>(); });
   if (waiting) waiting();
-  with([&](backend::Stream& s) { keep_alone(s, reports); });
+  with([&](backend::Stream& s) {
+    if (reports.pending()) read_reports(s, reports.last(), kept_);
+  });
 }
 
-void StreamState::keep_alone(backend::Stream& s, ReportBuffer& reports) {
-  if (reports.pending()) reports.collect(s, reports.last(), kept_);
-  // The graph may run on another stream next.
-  if (graph_reports_.get() == &reports) graph_reports_.reset();
-  std::erase_if(earlier_, [&](const auto& earlier) { return earlier.get() == &reports; });
-}
-
-void StreamState::settle(backend::Stream& s) {
-  Reports found;
-  try {
-    collect(s, backend::kAllWork, found);
-  } catch (...) {
-    kept_ = std::move(found);
-    throw;
-  }
-  kept_ = std::move(found);
+void StreamState::read_reports(backend::Stream& s, backend::Ticket ticket, Reports& into) {
+  for (const auto& r : reports_) r->collect(s, ticket, into);
+  bool idle = false;
+  std::erase_if(reports_, [&](const auto& r) { return !r->pending() && (r->of_graph() || std::exchange(idle, true)); });
 }
 
 StreamClock& StreamState::clock() {

@@ -76,6 +76,7 @@ class ReportBuffer {
   /// Whether a wait for the ticket reads these reports, which waits for last().
   bool is_read_by(backend::Ticket waited) const { return pending() && !of_recording_ && waited >= first_; }
   backend::Ticket last() const { return last_; }
+  bool of_graph() const { return of_graph_; }
   bool pending() const { return of_graph_ ? last_ != 0 : !runs_.empty(); }
 
  private:

@@ -122,37 +122,20 @@ struct StreamState {
     std::lock_guard lock(mutex_);
     return std::exchange(kept_, {});
   }
-  /// The buffer that kernels on `s` report to. `s` is this stream, which is locked.
-  /// Cost: waits for a graph whose reports no wait has read yet, unless the queue is held up.
-  ReportBuffer& report_buffer(backend::Stream& s);
-  /// Makes `reports` the buffer of the graph that is about to run on `s`, until the next wait. `s` is this stream,
-  /// which is locked.
-  /// Cost: waits for earlier reports that no wait has read, because their lines could not be told from the graph's. If
-  /// the queue is held up, waits only for the graph's own previous launch.
-  void report_to(backend::Stream& s, std::shared_ptr<ReportBuffer> reports);
-  /// Notes that a submitted recording reports to `reports`, until a wait finds it done. Called on the stream of
-  /// recordings, which is locked.
+  /// The buffer that kernels on this stream report to. The stream is locked.
+  ReportBuffer& report_buffer();
+  /// Notes that a graph or a recording, which runs after all that has reported so far, reports to `reports`, until a
+  /// wait reads them. The stream, for recordings that of recordings, is locked.
   void report_later(const std::shared_ptr<ReportBuffer>& reports) {
-    if (std::ranges::find(earlier_, reports) == earlier_.end()) earlier_.push_back(reports);
+    if (std::ranges::find(reports_, reports) == reports_.end()) reports_.push_back(reports);
   }
-  /// Waits for all work that reports, and keeps the reports for the next wait.
-  void settle() {
-    sleep(backend::kAllWork);
-    with([&](backend::Stream& s) { settle(s); });
-  }
-  /// Waits for the last graph if it reports, without the lock. Called before a launch that reports.
-  void leave_graph() {
-    if (with([&](backend::Stream&) { return graph_reports_ && !held_up(); })) settle();
-  }
-  /// Waits for the graph that reports to `reports`, if those have not been read yet, and keeps them.
+  /// Waits for the graph that reports to `reports`, if nothing has read them yet. Keeps them, and what was reported
+  /// before them, for the next wait.
   void settle(ReportBuffer& reports);
-  /// Waits, without the lock, for what report_to(next) would wait for. Called before a graph that reports to `next`.
-  void make_way(ReportBuffer& next) {
-    settle(next);
-    if (with([&](backend::Stream&) { return reporting() && !held_up(); })) settle();
-  }
   /// Takes the buffer that a capture's launches report to, or null.
-  std::shared_ptr<ReportBuffer> take_reports() { return std::move(reports_); }
+  std::shared_ptr<ReportBuffer> take_reports() {
+    return reports_.empty() ? nullptr : std::exchange(reports_, {}).front();
+  }
   /// The clock that measures the stream's work, and the pacer that splits long launches. The stream is locked.
   StreamClock& clock();
   Pacer& pacer();
@@ -176,14 +159,10 @@ struct StreamState {
   void check_here() const;
   void collect(backend::Stream& s, backend::Ticket ticket, Reports& found) {
     if (!kept_.empty()) found.add(std::exchange(kept_, {}));
-    for (const auto& earlier : earlier_) earlier->collect(s, ticket, found);
-    std::erase_if(earlier_, [](const auto& earlier) { return !earlier->pending(); });
-    if (reports_) reports_->collect(s, ticket, found);
-    if (graph_reports_) {
-      graph_reports_->collect(s, ticket, found);
-      if (!graph_reports_->pending()) graph_reports_.reset();
-    }
+    read_reports(s, ticket, found);
   }
+  /// Appends reports to `into`, in the order of the work, and forgets buffers that have been read.
+  void read_reports(backend::Stream& s, backend::Ticket ticket, Reports& into);
   template <class F>
   Reports found_by(F f) {
     Reports found;
@@ -196,27 +175,16 @@ struct StreamState {
     return found;
   }
   void give_back();
-  void settle(backend::Stream& s);
-  void keep_alone(backend::Stream& s, ReportBuffer& reports);
-  /// Puts pending reports aside, because later work may wait for another program: a wait for the earlier work then
-  /// reads the earlier reports alone. The stream is locked.
-  void divide_reports() {
-    if (reports_ && reports_->pending()) earlier_.push_back(std::move(reports_));
-  }
   /// Whether the queue may be waiting for the host, which then must not wait for the queue.
   bool held_up() const;
   bool reporting() const {
-    return (reports_ && reports_->pending()) || !earlier_.empty() || graph_reports_ || !kept_.lines.empty();
+    return std::ranges::any_of(reports_, [](const auto& r) { return r->pending(); }) || !kept_.lines.empty();
   }
   /// The last ticket that must have run before a wait for `ticket` can read the reports that belong to it.
   backend::Ticket reported_with(backend::Ticket ticket) const {
     backend::Ticket last = ticket;
-    const auto look = [&](const std::shared_ptr<ReportBuffer>& r) {
-      if (r && r->is_read_by(ticket)) last = std::max(last, r->last());
-    };
-    for (const auto& earlier : earlier_) look(earlier);
-    look(reports_);
-    look(graph_reports_);
+    for (const auto& r : reports_)
+      if (r->is_read_by(ticket)) last = std::max(last, r->last());
     return last;
   }
   std::mutex mutex_;
@@ -224,11 +192,10 @@ struct StreamState {
   std::unique_ptr<Pacer> pacer_;
   std::unique_ptr<backend::Stream> stream_;
   std::unique_ptr<backend::Stream> listener_;
-  backend::Stream* given_;                              ///< is given the work: stream_ or listener_
-  std::shared_ptr<ReportBuffer> reports_;               ///< made by the first launch of a kernel that reports
-  std::vector<std::shared_ptr<ReportBuffer>> earlier_;  ///< buffers of launches before reports_, and of recordings
-  /// The buffer of the graph that ran last, until its reports are collected. Never pending together with reports_.
-  std::shared_ptr<ReportBuffer> graph_reports_;
+  backend::Stream* given_;  ///< is given the work: stream_ or listener_
+  /// Buffers of launches, graphs and recordings, in the order of their work. Those that have been read are gone, but
+  /// for one of launches.
+  std::vector<std::shared_ptr<ReportBuffer>> reports_;
   std::uint64_t waits_seen_ = 0;  ///< DeviceState::waits at the last launch that reported
   Reports kept_;                  ///< what no call could show or throw yet
 };

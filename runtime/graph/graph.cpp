@@ -120,16 +120,15 @@ void Graph::launch_on(const Stream* stream) const {
   // not run under the lock.
   detail::CapturedMemory::Reached reached;
   std::unique_lock lock(s.mutex);
-  // These waits come here because report_to() holds the stream's lock. It then finds next to nothing to wait for.
-  if (s.reports && s.reporting_on && s.reporting_on != &on) s.reporting_on->settle(*s.reports);
-  if (s.reports) on.make_way(*s.reports);
+  if (s.reports && s.reporting_on) s.reporting_on->settle(*s.reports);
   s.memory.order_before(on, on, reached);
   const backend::Ticket ticket = on.with([&](backend::Stream& b) {
     if (!s.reports) return b.replay(*s.graph);
     s.reporting_on = &on;
-    on.report_to(b, s.reports);
+    s.reports->restart(b);
     const backend::Ticket replayed = b.replay(*s.graph);
     s.reports->recorded(replayed);
+    on.report_later(s.reports);
     return replayed;
   });
   s.memory.touched(on, ticket, reached);

@@ -180,12 +180,8 @@ void launch(KernelCore& kernel, const Stream* stream, const Threads& threads, st
       .moves_elements = kernel.moves_elements,
       .launched = threads.loc,
   };
-  if (r) {
-    const CheckedLaunch about{kernel, program, checked.variant, threads, count, args, *on, uses};
-    r->hear({.kind = OperationKind::launch,
-             .what = "a launch of this kernel, of this many threads, with these arguments",
-             .launch = &about});
-  }
+  const CheckedLaunch about{kernel, program, checked.variant, threads, count, args, *on, uses};
+  if (r) r->hear({.kind = OperationKind::launch, .launch = &about});
   dispatch(work);
   if (r) r->launched();
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <set>
 #include <utility>
 
 #include "../../backends/operations.h"
@@ -173,14 +172,6 @@ ProfileLog::Clocks ProfileLog::compare(DeviceState& state) const {
 }
 
 // Call with the lock held.
-std::uint32_t ProfileLog::name_number(std::string_view name) {
-  const auto known = numbers_.find(name);
-  if (known != numbers_.end()) return known->second;
-  names_.emplace_back(name);
-  return numbers_.emplace(name, std::uint32_t(names_.size() - 1)).first->second;
-}
-
-// Call with the lock held.
 int ProfileLog::thread_number() {
   const auto id = std::this_thread::get_id();
   const auto known = std::ranges::find(threads_, id);
@@ -192,7 +183,7 @@ int ProfileLog::thread_number() {
 std::uint32_t ProfileLog::begin_scope(std::string_view name, std::uint32_t parent) {
   std::lock_guard lock(mutex_);
   if (stopped_) return kNone;
-  scopes_.push_back({name_number(name), parent, thread_number(), now(), -1});
+  scopes_.push_back({kept_name(name), parent, thread_number(), now(), -1});
   return std::uint32_t(scopes_.size());
 }
 
@@ -203,7 +194,7 @@ void ProfileLog::end_scope(std::uint32_t scope) {
 
 ProfileLog::Recorded ProfileLog::recorded(std::string_view name) {
   std::lock_guard lock(mutex_);
-  return {name_number(name), open_scope(*this), now()};
+  return {kept_name(name), open_scope(*this), now()};
 }
 
 void ProfileLog::ran(const Recorded& operation, std::uint32_t track, double begin, double end) {
@@ -215,11 +206,11 @@ Profile ProfileLog::result() {
   std::lock_guard lock(mutex_);
   Profile p;
   p.seconds = seconds_;
-  for (const Scope& s : scopes_) p.timers.push_back({names_[s.name], int(s.parent) - 1, s.thread, s.begin, s.end});
+  for (const Scope& s : scopes_) p.timers.push_back({*s.name, int(s.parent) - 1, s.thread, s.begin, s.end});
   for (const Ran& r : ran_) {
     const Track& track = tracks_[r.track];
-    p.operations.push_back({names_[r.recorded.name], track.device, track.stream, int(r.recorded.scope) - 1,
-                            r.recorded.at, r.begin, r.end});
+    p.operations.push_back(
+        {*r.recorded.name, track.device, track.stream, int(r.recorded.scope) - 1, r.recorded.at, r.begin, r.end});
   }
   summarise(p);
   return p;

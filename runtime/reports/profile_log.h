@@ -2,9 +2,9 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,7 +21,8 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
  public:
   /// Facts about an operation that are known when it is recorded.
   struct Recorded {
-    std::uint32_t name = 0, scope = 0;  ///< scope 0: none
+    const std::string* name = nullptr;  ///< in names_
+    std::uint32_t scope = 0;            ///< 0: none
     double at = 0;                      ///< seconds on the host
   };
   static constexpr std::uint32_t kNone = 0;
@@ -70,18 +71,19 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
     Clocks before;
   };
   Clocks compare(DeviceState& device) const;
-  std::uint32_t name_number(std::string_view name);
+  /// Returns the one copy of a name. Call with the lock held.
+  const std::string* kept_name(std::string_view name) { return &*names_.emplace(name).first; }
   int thread_number();
 
   const Clock::time_point start_ = Clock::now();
   std::vector<Measured> devices_;
   std::mutex mutex_;  ///< guards the members below
-  std::vector<std::string> names_;
-  std::map<std::string, std::uint32_t, std::less<>> numbers_;
+  std::set<std::string> names_;
   std::vector<std::thread::id> threads_;  ///< threads that opened scopes
   std::vector<Track> tracks_;
   struct Scope {
-    std::uint32_t name, parent;
+    const std::string* name;
+    std::uint32_t parent;
     int thread;
     double begin, end;  ///< `end` is below 0 while the scope is open
   };

@@ -19,6 +19,16 @@ constexpr const char* kRule =
     "number: let it swap contents, not handles, and take what changes from its number or from arrays";
 constexpr const char* kOutlive = "Make arrays that outlive a step before checkpointed()";
 
+const char* text_of(const HeardOperation& o) {
+  switch (o.kind) {
+    case OperationKind::launch: return "a launch of this kernel, of this many threads, with these arguments";
+    case OperationKind::copy: return "a copy between these arrays";
+    case OperationKind::overwrite: return "a fill or an assignment of these values to this array";
+    case OperationKind::call: return "record_func() with these arrays";
+    default: return o.what;
+  }
+}
+
 }  // namespace
 
 StepTraces::Run::Run(TapeCore& tape, StepTraces& traces, int step) : tape_(tape), traces_(traces) {
@@ -141,7 +151,7 @@ void StepTraces::finish(const HeardOperation& operation) {
 void StepTraces::differ(const std::string& how, const HeardOperation* operation) {
   std::string message =
       fmt::format("step {} of checkpointed() does something else when it is run again: {}", step_, how);
-  if (operation) message += std::string(" ") + operation->what;
+  if (operation) message += std::string(" ") + text_of(*operation);
   message += std::string(". ") + kRule;
   const KernelCore* const kernel = operation && operation->launch ? &operation->launch->kernel : nullptr;
   difference_ = kernel ? Error(ErrorKind::invalid_argument, message, kernel->name(), kernel->loc())

@@ -107,10 +107,7 @@ void Tape::add_function(std::function<void()> backward, std::vector<const ArrayB
     if (a->is_null()) invalid("record_func() with a null array");
     a->storage()->check_present();
   }
-  detail::tell_recorder({.kind = detail::OperationKind::call,
-                         .others = arrays,
-                         .what = "record_func() with these arrays",
-                         .backward = &backward});
+  detail::tell_recorder({.kind = detail::OperationKind::call, .others = arrays, .backward = &backward});
 }
 
 void Tape::checkpointed(int steps, int slots, std::function<void(int)> step, Loc loc) {

@@ -164,7 +164,6 @@ class KernelWork final : DeviceWork::Words {
 
   void run() {
     StreamState& on = launch_.on;
-    if (call_.report_offset != 0 && !on.capture) on.leave_graph();
     pack_arguments();
     if (beyond_)
       submit_beyond();
@@ -330,7 +329,7 @@ class KernelWork final : DeviceWork::Words {
     StreamState& on = launch_.on;
     return on.with([&](backend::Stream& s) {
       if (call_.report_offset == 0) return give(s, n, num_ranges_);
-      ReportBuffer& reports = on.report_buffer(s);
+      ReportBuffer& reports = on.report_buffer();
       const ReportBuffer::Launch about{launch_.program.call,
                                        {launch_.threads.n.data(), std::size_t(launch_.threads.rank)},
                                        number,

@@ -69,12 +69,12 @@ struct HeardOperation {
   const ArrayBase* to = nullptr;
   const ArrayBase* from = nullptr;
   std::span<const ArrayBase* const> others = {};
-  const char* what = nullptr;                       ///< the operation in a message: "host_span()"
-  const char* instead = nullptr;                    ///< untaped: what the message advises: "let a kernel ..."
-  std::span<const Leaf> leaves = {};                ///< copy: the scalars of an element
-  const HostValues* values = nullptr;               ///< overwrite
-  const CheckedLaunch* launch = nullptr;            ///< launch
-  const MakeRecord* record = nullptr;               ///< derive: makes the record to go back; called if gradients pass
+  const char* what = nullptr;             ///< expose, untaped, replay: the operation in a message: "host_span()"
+  const char* instead = nullptr;          ///< untaped: what the message advises: "let a kernel ..."
+  std::span<const Leaf> leaves = {};      ///< copy: the scalars of an element
+  const HostValues* values = nullptr;     ///< overwrite
+  const CheckedLaunch* launch = nullptr;  ///< launch
+  const MakeRecord* record = nullptr;     ///< derive: makes the record to go back; called if gradients pass
   const std::function<void()>* backward = nullptr;  ///< call
 };
 

@@ -51,6 +51,22 @@ TEST_P(GraphReports, lines_of_other_launches_stay_between_them) {
   EXPECT_EQ(printed.lines(), (Lines{"1 0 0", "7 0 0", "2 0 0", "8 0 0", "7 0 0", "3 0 0"}));
 }
 
+TEST_P(GraphReports, lines_stay_in_order_where_graph_and_launches_take_turns) {
+  Printed printed;
+  Array<int> x = zeros<int>(device(), 1);
+  const Graph graph = capture(device(), [&] { launch(tell, 1, x, 7); });
+  for (int round = 0; round < 3; ++round) {
+    Lines expected;
+    for (int k = 0; k < 4; ++k) {
+      launch(tell, 1, x, k);
+      graph.launch();
+      expected.insert(expected.end(), {std::to_string(k) + " 0 0", "7 0 0"});
+    }
+    device().synchronize();
+    EXPECT_EQ(printed.lines(), expected) << round;
+  }
+}
+
 TEST_P(GraphReports, rounds_of_a_loop_tell_their_lines_one_after_the_other) {
   Printed printed;
   Array<int> x = zeros<int>(device(), 2), left(device(), {3});
