@@ -33,10 +33,9 @@ class Graph {
   Graph() = default;
 
   /// Runs all operations, in order with Device::stream(), or with another stream of the same device.
-  /// Errors: Error(invalid_argument) for a null graph, for a stream of another device, for an array that was freed, for
-  /// elements that hold other arrays than when the graph was made, for a structure that the graph works on and that the
-  /// device now holds in another size or memory or not at all, and for whatever a launch by handles refuses;
-  /// Error(unsupported) inside a capture or a tape.
+  /// Errors: Error(invalid_argument) for a null graph, a stream of another device, freed arrays, elements that hold
+  /// other arrays than in the capture, structures of which the device holds other data or none, and what a launch by
+  /// handles refuses; Error(unsupported) inside a capture or a tape.
   /// Cost: one submission, and a little for each piece of memory that the graph works on, whatever the number of
   /// operations. A graph whose kernels print, assert or check themselves (debug mode) first waits for its last launch.
   void launch(Loc loc = Loc::here()) const;
@@ -95,8 +94,8 @@ class Graph {
 /// Whatever waits for a launch of the graph tells what its kernels print, assert or check (debug mode).
 /// Errors: whatever `work` throws; Error(invalid_argument) when `work` reads elements on the host, waits, gives work to
 /// another device, or changes indices of a mesh or what a tape from outside still needs; Error(unsupported) for a
-/// capture in a capture, or while a tape records. See docs/runtime.md for structures, and for elements that hold
-/// arrays. Cost: that of launching the work, and of recording the commands once.
+/// capture in a capture, or while a tape records. See docs/runtime.md for structures, and for what elements hold.
+/// Cost: that of launching the work, and of recording the commands once.
 Graph capture(const Device& device, const std::function<void()>& work, Loc loc = Loc::here());
 
 /// Captures as capture() does, from its constructor to finish(): for code that cannot be a function. It ends in the

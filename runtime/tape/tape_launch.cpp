@@ -158,7 +158,7 @@ class LaunchRecord : public TapeRecord {
   void add_arguments(Arguments& to) const;
   std::size_t add_extra(Arguments& to, TapeCore& tape, const Scratch& scratch) const;
   bool any_gradient(TapeCore& tape) const;
-  void refuse_changes() const;
+  void refuse_changes(TapeCore& tape) const;
   Scratch scratch_for(TapeCore& tape, std::int64_t at_once);
   void run_adjoint(TapeCore& tape, const LoadedProgram& program, std::int64_t steps, const Scratch& scratch);
   void clear_where_replaced(const ir::Extremum& extremum, const View& gradient);
@@ -178,6 +178,7 @@ class LaunchRecord : public TapeRecord {
   /// Memory that the kernel reaches by addresses in memory, so that no argument stands for it: the way back finds it
   /// only if it has not changed.
   struct Unchanged {
+    std::shared_ptr<Storage> storage;
     std::shared_ptr<ChangeCount> changes;
     std::uint64_t at_launch = 0;
   };
@@ -188,7 +189,7 @@ class LaunchRecord : public TapeRecord {
 void LaunchRecord::take_by_handles(TapeCore& tape, StreamState& stream) {
   for (const std::shared_ptr<Storage>& s : device_->handles.all(stream)) {
     const std::shared_ptr<ChangeCount> changes = tape.changes(s);
-    by_handles_.push_back({changes, changes->count});
+    by_handles_.push_back({nullptr, changes, changes->count});
   }
 }
 
@@ -214,7 +215,7 @@ void LaunchRecord::take_held(TapeCore& tape, const CheckedLaunch& launch) {
                                 "records it: what is read by the other way would not be known",
                                 params[k].name),
                     kernel_->name(), kernel_->loc());
-    held_.push_back({tape.changes(s)});
+    held_.push_back({s, tape.changes(s)});
   }
 }
 
@@ -270,7 +271,7 @@ std::size_t LaunchRecord::add_extra(Arguments& to, TapeCore& tape, const Scratch
 
 void LaunchRecord::backward(TapeCore& tape) {
   if (!any_gradient(tape)) return;
-  refuse_changes();
+  refuse_changes(tape);
   const ir::Adjoint& adjoint = adjoint_->get();
   // If a kernel has read a gradient as an array, its version must be copied before addresses are taken.
   for (const ir::AdjointParam& p : adjoint.extra)
@@ -296,7 +297,17 @@ bool LaunchRecord::any_gradient(TapeCore& tape) const {
   return false;
 }
 
-void LaunchRecord::refuse_changes() const {
+void LaunchRecord::refuse_changes(TapeCore& tape) const {
+  for (const ir::AdjointParam& p : adjoint_->get().extra) {
+    if (p.kind != ir::AdjointParam::Kind::gradient) continue;
+    if (const auto gradient = tape.gradient(args_[p.of].array).storage();
+        std::ranges::count(held_, gradient, &Unchanged::storage) > 0)
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("an element of an argument holds the gradient of {}, to which the way back adds: hold it "
+                              "in elements that the kernel is not given",
+                              adjoint_->get().module.params[p.of].name),
+                  kernel_->name(), kernel_->loc());
+  }
   const auto refuse_changed = [&](const std::vector<Unchanged>& memory, const char* message) {
     if (std::ranges::any_of(memory, [](const Unchanged& u) { return u.changes->count != u.at_launch; }))
       throw Error(ErrorKind::invalid_argument, message, kernel_->name(), kernel_->loc());

@@ -50,7 +50,12 @@ void ElementWrite::run(const std::function<void()>& write) const {
     capture->writes_elements(*this, after.add(all));
   }
   to->add_references(all);
-  write();
+  try {
+    write();
+  } catch (...) {
+    if (capture) to->set_references(before ? *before : HeldMemory());  // nothing was captured
+    throw;
+  }
   if (whole && !capture) before = to->set_references(all);
 }
 

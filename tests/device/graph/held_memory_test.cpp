@@ -73,11 +73,6 @@ TEST_P(HeldMemory, a_read_waits_for_a_launch_that_reaches_the_array_whoever_assi
   Array<float> w = zeros<float>(device(), 1);
   const Stream first = device().create_stream(), second = device().create_stream();
   Array<Holder> a(device(), {Holder{w}}), b(device(), {Holder{w}});
-  const Graph copies = capture(device(), [&] {
-    b.copy_from(a);
-    launch(add_to_held, 1, b);
-  });
-  const Graph adds = capture(device(), [&] { launch(add_to_held, 1, a); });
   for (int round = 0; round < 300; ++round) {
     Array<float> x = zeros<float>(device(), 1);
     device().synchronize();
@@ -94,9 +89,8 @@ TEST_P(HeldMemory, a_read_waits_for_a_launch_that_reaches_the_array_whoever_assi
     {
       const StreamScope scope(first);
       meet();
-      if (round % 3 == 0) copies.launch();
-      if (round % 3 == 1) adds.launch();
-      if (round % 3 == 2) launch(add_to_held, 1, a);
+      if (round % 2) b.copy_from(a);
+      launch(add_to_held, 1, round % 2 ? b : a);
     }
     assigns.join();
     const float now = x.at(0);
@@ -151,7 +145,6 @@ TEST_P(HeldMemory, a_graph_with_a_tape_is_refused_when_elements_of_its_launches_
     x.zero_grad();
     Tape tape;
     tape.record([&] { launch(scale, 1, holder, x, y); });
-    launch(times_two, 1, w);
     tape.backward(y);
   };
   const Graph graph = capture(device(), step);
@@ -159,7 +152,7 @@ TEST_P(HeldMemory, a_graph_with_a_tape_is_refused_when_elements_of_its_launches_
   EXPECT_EQ(y.at(0), 6);
   EXPECT_EQ(x.grad().at(0), 3);
   holder.assign(std::vector<Holder>{Holder{q}});
-  expect_contains(error_of([&] { graph.launch(); }), "were assigned since a graph was made");
+  expect_contains(error_of([&] { graph.launch(); }), "hold other arrays than when it was made");
   Array<Holder> source(device(), {Holder{q}});
   const Graph assigns = capture(device(), [&] {
     holder.copy_from(source);
@@ -170,7 +163,7 @@ TEST_P(HeldMemory, a_graph_with_a_tape_is_refused_when_elements_of_its_launches_
     EXPECT_EQ(x.grad().at(0), 5);
   }
   source.assign(std::vector<Holder>{Holder{w}});
-  expect_contains(error_of([&] { assigns.launch(); }), "were assigned since a graph was made");
+  expect_contains(error_of([&] { assigns.launch(); }), "hold other arrays than when it was made");
   expect_contains(error_of([&] {
                     (void)capture(device(), [&] {
                       step();
@@ -180,26 +173,7 @@ TEST_P(HeldMemory, a_graph_with_a_tape_is_refused_when_elements_of_its_launches_
                   "assign them before");
 }
 
-// Each copy may bring what any copy before has brought: followed one by one they would be 2^40.
-TEST_P(HeldMemory, many_copies_of_parts_before_a_tape_are_followed_once_each) {
-  Array<float> x = full<float>(device(), 1, 2).requires_grad(), y = zeros<float>(device(), 1);
-  Array<float> w = full<float>(device(), 1, 3);
-  Array<Holder> a(device(), std::vector<Holder>(2, Holder{w})), b = a.clone();
-  expect_contains(error_of([&] {
-                    (void)capture(device(), [&] {
-                      for (int k = 0; k < 20; ++k) {
-                        a.slice(0, 1).copy_from(b.slice(1, 2));
-                        b.slice(0, 1).copy_from(a.slice(1, 2));
-                      }
-                      Tape tape;
-                      tape.record([&] { launch(scale, 1, a, x, y); });
-                      tape.backward(y);
-                    });
-                  }),
-                  "would begin with other elements");
-}
-
-TEST_P(HeldMemory, going_back_leaves_a_mesh_on_held_indices_valid) {
+TEST_P(HeldMemory, going_back_finds_that_held_indices_of_a_mesh_have_changed) {
   const auto first_index = kernel("times an index", [](Arr<const Body> b, Arr<const float> x, Arr<float> y) {
     y[0] = x[0] * Float(b[0].indices[1]);
   });
@@ -212,33 +186,9 @@ TEST_P(HeldMemory, going_back_leaves_a_mesh_on_held_indices_valid) {
   tape.record([&] { launch(first_index, 1, body, x, y); });
   indices.assign(std::vector<int>{0, 2, 1});
   mesh.rebuild();
-  tape.backward(y);
-  EXPECT_EQ(x.grad().at(0), 1);
+  expect_contains(error_of([&] { tape.backward(y); }), "has changed since");
   EXPECT_EQ(indices.at(1), 2);
   mesh.refit();
-}
-
-TEST_P(HeldMemory, a_condition_that_fails_leaves_nothing_of_its_launches) {
-  const auto count = kernel(
-      "count by handle", [](Arr<const std::uint64_t> ids, Arr<int> out) { out[0] = mesh_at(ids[0]).points.shape(0); });
-  const auto set = kernel("set seven", [](Arr<int> out) { out[0] = 7; });
-  Array<int> indices(device(), {0, 1, 2});
-  Mesh mesh(Array<vec3>(device(), kCorners), indices);
-  Array<std::uint64_t> ids(device(), {mesh.id()});
-  Array<int> out = zeros<int>(device(), 1), flag = full<int>(device(), 1, 1);
-  const Graph graph = capture(device(), [&] {
-    try {
-      graph_if(flag, [&] {
-        launch(count, 1, ids, out);
-        throw 1;
-      });
-    } catch (int) {
-    }
-    launch(set, 1, out);
-  });
-  indices.fill(0);  // the mesh needs its rebuild, which concerns no launch of the graph
-  graph.launch();
-  EXPECT_EQ(out.at(0), 7);
 }
 
 TEST_P(HeldMemory, structures_may_end_in_a_step_of_a_tape) {

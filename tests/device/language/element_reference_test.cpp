@@ -57,9 +57,20 @@ void expect_same(const Array<Holder>& holders) {
   }
 }
 
+/// Launches a graph, unless elements hold other arrays than when it was captured.
+bool launched(const Graph& graph) {
+  try {
+    graph.launch();
+    return true;
+  } catch (const Error& e) {
+    expect_contains(e.what(), "hold other arrays than when it was made");
+    return false;
+  }
+}
+
 // ---- Programs that are made up
 
-/// A few arrays, and work on them at random: at once, in graphs, in their conditions and loops, some of it given up.
+/// A few arrays, and work on them at random: at once, in graphs, in their conditions and loops, some of it refused.
 class Program {
  public:
   Program(const Device& device, unsigned seed) : device_(device), random_(seed) {
@@ -76,8 +87,7 @@ class Program {
     else if (kind < 6)
       flags_[std::size_t(below(3))].fill(below(2));
     else if (!graphs_.empty()) {
-      graphs_[std::size_t(below(int(graphs_.size())))].launch();
-      ++launches;
+      launch_some(graphs_[std::size_t(below(int(graphs_.size())))]);
     }
     for (const Array<Holder>& h : holders_) expect_same(h);
   }
@@ -102,15 +112,19 @@ class Program {
         for (int k = below(6); k >= 0; --k) work(1);
         if (below(6) == 0) throw GivenUp();
       }));
+      for (int k = below(3); k >= 0; --k) launch_some(graphs_.back());
     } catch (GivenUp) {
+    } catch (const Error& e) {  // elements that were copied in the capture are assigned others there
+      EXPECT_EQ(e.kind(), ErrorKind::unsupported);
     }
   }
+  void launch_some(const Graph& graph) { launches += launched(graph); }
 
   /// \param depth  0: at once
   void work(int depth) {
     Array<Holder>&to = any(), &from = any();
     const int at = below(kElements), other = below(kElements);
-    switch (below(depth ? 10 : 7)) {
+    switch (below(depth ? 9 : 7)) {
       case 0: return to.assign(std::vector<Holder>{make(), make(), make()});
       case 1: return to.slice(at, at + 1).assign(std::vector<Holder>{make()});
       case 2: return to.copy_from(from);
@@ -119,18 +133,7 @@ class Program {
       case 5: return to.fill(make());
       case 6: return to.copy_from(from.clone());
       case 7: return conditional(depth, [](const Array<int>& flag, const auto& body) { graph_if(flag, body); });
-      case 8: return conditional(depth, [](const Array<int>& flag, const auto& body) { graph_while(flag, 3, body); });
-      default:  // given up: nothing of it stays
-        struct GivenUp {};
-        try {
-          conditional(depth, [](const Array<int>& flag, const auto& body) {
-            graph_if(flag, [&] {
-              body();
-              throw GivenUp();
-            });
-          });
-        } catch (GivenUp) {
-        }
+      default: return conditional(depth, [](const Array<int>& flag, const auto& body) { graph_while(flag, 3, body); });
     }
   }
   template <class F>
@@ -165,101 +168,23 @@ TEST_P(ElementReferences, are_what_the_device_has_in_any_program) {
 
 // ---- Graphs
 
-TEST_P(ElementReferences, of_whole_copies_are_not_all_where_a_loop_comes_behind_them) {
-  const Array<int> flag = full<int>(device(), 1, 1);
-  const auto of = [&](int n) { return holding(device(), full<float>(device(), n, float(n))); };
-  Array<Holder> e = of(5), b = of(6), c = of(1), d = of(2);
-  const Graph graph = capture(device(), [&] {
-    c.copy_from(e);
-    d.copy_from(e);
-    graph_while(flag, 3, [&] {
-      d.copy_from(c);
-      c.copy_from(b);
-    });
-  });
-  b.fill(Holder{full<float>(device(), 7, 7)});
-  graph.launch();  // the second round copies what the first has brought
-  for (Array<Holder> h : {b, c}) h.fill(Holder{});
-  ASSERT_FALSE(d.at(0).values.is_null());
-  expect_same(d);
-}
-
-TEST_P(ElementReferences, that_come_after_a_copy_are_seen_though_a_condition_was_given_up) {
-  const Array<int> flag = full<int>(device(), 1, 1);
-  for (const bool copy_first : {true, false}) {
-    Array<Holder> b = holding(device(), full<float>(device(), 7, 7)), c = holding(device(), {}),
-                  d = holding(device(), {});
-    const Graph graph = capture(device(), [&] {
-      if (copy_first) d.copy_from(c);
-      try {
-        graph_if(flag, [&] {
-          c.copy_from(b);
-          throw 1;
-        });
-      } catch (int) {
-      }
-      if (!copy_first) d.copy_from(c);
-    });
-    c.fill(Holder{full<float>(device(), 5, 5)});
-    graph.launch();
-    c.fill(Holder{});
-    ASSERT_FALSE(d.at(0).values.is_null());
-    expect_same(d);
-  }
-}
-
-TEST_P(ElementReferences, that_come_after_a_copy_are_seen_though_a_node_is_given_them) {
-  Array<Holder> first = holding(device(), full<float>(device(), 1, 1)), c = holding(device(), {}),
-                d = holding(device(), {});
-  const Array<int> sizes = zeros<int>(device(), 1);
-  GraphNode node;
-  const Graph graph = capture(device(), [&] {
-    d.copy_from(c);
-    launch(get_sizes, 1, first, sizes);
-    node = captured_launch();
-  });
-  c.fill(Holder{full<float>(device(), 5, 5)});
-  graph.set(node, get_sizes, c, sizes);
-  graph.launch();
-  EXPECT_EQ(sizes.at(0), 5);
-  c.fill(Holder{});
-  ASSERT_FALSE(d.at(0).values.is_null());
-  expect_same(d);
-}
-
-TEST_P(ElementReferences, of_a_graph_are_not_more_with_each_launch) {
+TEST_P(ElementReferences, of_a_graph_are_those_of_its_capture_after_each_launch) {
   const Array<float> x = full<float>(device(), 4, 4);
   for (const bool empty : {false, true}) {
     Array<Holder> from(device(), std::vector<Holder>(2, empty ? Holder{} : Holder{x})), to = from.clone();
     const Graph graph = capture(device(), [&] {
-      to.copy_from(from);  // whatever elements hold is replaced, in the capture by nothing
+      to.copy_from(from);
       to.slice(0, 1).fill(Holder{x});
     });
-    std::vector<Array<float>> given;
-    for (int k = 0; k < 10; ++k) {
-      given.push_back(full<float>(device(), 8, 8));
-      to.slice(1, 2).fill(Holder{given.back()});
+    for (int k = 0; k < 3; ++k) {
       graph.launch();
+      expect_same(to);
     }
-    for (Array<float>& array : given) array.free();
-    graph.launch();  // refused while elements may hold arrays that were freed
+    Array<float> given = full<float>(device(), 8, 8);
+    to.slice(1, 2).fill(Holder{given});
+    expect_contains(error_of([&] { graph.launch(); }), "hold other arrays than when it was made");
     expect_same(to);
   }
-}
-
-TEST_P(ElementReferences, that_a_graph_moves_on_are_no_circle) {
-  const Array<Node> leaf(device(), {Node{{}, 9}});
-  Array<Node> q(device(), {Node{leaf, 8}}), x(device(), {Node{{}, 1}}), y(device(), {Node{{}, 2}});
-  Array<Node> z(device(), {Node{leaf, 6}}), w(device(), {Node{x, 7}});
-  const Graph graph = capture(device(), [&] {
-    y.copy_from(q);
-    x.copy_from(y);
-    y.copy_from(z);
-  });
-  z.fill(Node{w, 5});  // which holds x
-  for (int k = 0; k < 2; ++k) graph.launch();
-  EXPECT_EQ(x.at(0).weight, 8);
-  EXPECT_EQ(y.at(0).children.at(0).children.at(0).weight, 8);
 }
 
 // ---- What is refused leaves nothing
@@ -276,37 +201,28 @@ struct Circle {
 TEST_P(ElementReferences, are_noted_by_no_copy_that_a_capture_has_refused) {
   Circle circle(device());
   Array<Node> a(device(), std::vector<Node>(1)), b = a.clone();
-  Array<Node> leaf(device(), std::vector<Node>(4));
   const Graph graph = capture(device(), [&] {
     b.copy_from(a);
     circle.inner.copy_from(b);
-    // It would be what the copies before bring in the next launch, the second of which is a circle.
-    expect_contains(error_of([&] { a.copy_from(circle.outer); }), "circle");
+    // It would be what the copies before bring in the next launch.
+    expect_contains(error_of([&] { a.copy_from(circle.outer); }), "after that has copied them");
+    expect_contains(error_of([&] { circle.inner.copy_from(circle.outer); }), "circle");
   });
-  graph.launch();
-  a.assign(std::vector<Node>{Node{leaf, 1}});
-  graph.launch();
-  EXPECT_EQ(circle.inner.at(0).children.size(), 4);
-  a.fill(Node{{}, 6});
-  graph.launch();
-  EXPECT_EQ(circle.inner.at(0).weight, 6);
+  circle.middle.free();
+  for (int k = 0; k < 2; ++k) graph.launch();
+  EXPECT_EQ(circle.inner.at(0).children.size(), 0);
 }
 
 TEST_P(ElementReferences, are_noted_by_no_launch_that_is_refused) {
-  Circle circle(device());
   Array<Node> leaf(device(), std::vector<Node>(4)), other = leaf.clone();
-  Array<Node> a(device(), {Node{other, 1}}), b(device(), {Node{other, 1}}), c(device(), {Node{other, 1}}),
-      d = circle.inner;
-  const Graph graph = capture(device(), [&] {
-    c.copy_from(a);
-    d.copy_from(b);
-  });
+  Array<Node> a(device(), {Node{other, 1}}), c(device(), {Node{other, 1}});
+  const Graph graph = capture(device(), [&] { c.copy_from(a); });
   a.fill(Node{leaf, 1});
-  b.copy_from(circle.outer);
-  expect_contains(error_of([&] { graph.launch(); }), "circle");
+  expect_contains(error_of([&] { graph.launch(); }), "hold other arrays than when it was made");
   a.fill(Node{other, 1});
   leaf.free();
   EXPECT_EQ(c.at(0).children.size(), 4) << "nothing of what was freed is in it";
+  graph.launch();
 }
 
 TEST_P(ElementReferences, are_noted_by_no_write_that_a_capture_has_refused) {
@@ -397,7 +313,7 @@ TEST_P(ElementReferences, of_copies_keep_the_array_that_its_own_elements_name) {
   }
 }
 
-TEST_P(ElementReferences, to_the_own_array_are_read_on_the_way_back_as_they_were) {
+TEST_P(ElementReferences, to_arrays_that_have_changed_are_refused_on_the_way_back) {
   const auto weigh_child = kernel("weigh a child", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
     Int i = tid();
     out[i] = x[i] * detach(nodes[i].children[1].weight);
@@ -410,8 +326,12 @@ TEST_P(ElementReferences, to_the_own_array_are_read_on_the_way_back_as_they_were
     Array<float> x = full<float>(device(), 1, 2).requires_grad(), out = zeros<float>(device(), 1).requires_grad();
     Tape tape;
     tape.record([&] { launch(weigh_child, 1, nodes, x, out); });
+    const auto go_back = [&] { tape.backward({{out, full<float>(device(), 1, 1)}}); };
+    go_back();
+    EXPECT_EQ(x.grad().at(0), 5);
     children.slice(1, 2).fill(Node{{}, 7});
-    tape.backward({{out, full<float>(device(), 1, 1)}});
+    expect_contains(error_of(go_back),
+                    "in kernel \"weigh a child\": an array that elements of its arguments hold has changed");
     EXPECT_EQ(x.grad().at(0), 5);
   }
   // Where the kernel changes them, nobody would know which it has read.
@@ -425,35 +345,7 @@ TEST_P(ElementReferences, to_the_own_array_are_read_on_the_way_back_as_they_were
   expect_contains(error_of([&] { tape.record([&] { launch(change, 1, nodes, x); }); }), "holds it too");
 }
 
-TEST_P(ElementReferences, that_one_tape_puts_back_are_what_they_are_for_another) {
-  const auto weigh_child = kernel("weigh children", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
-    Int i = tid();
-    out[i] = x[i] * detach(nodes[0].children[i].weight);
-  });
-  const auto weigh = kernel("weigh nodes", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
-    Int i = tid();
-    out[i] = x[i] * detach(nodes[i].weight);
-  });
-  for (const bool own : {false, true}) {
-    SCOPED_TRACE(own);
-    Array<Node> nodes(device(), std::vector<Node>(2, Node{{}, 3})), others = nodes.clone();
-    Array<Node>& children = own ? nodes : others;
-    nodes.slice(0, 1).fill(Node{children, 3});
-    Array<float> x = full<float>(device(), 2, 2).requires_grad(), y = x.clone().requires_grad();
-    Array<float> of_x = zeros<float>(device(), 2).requires_grad(), of_y = zeros<float>(device(), 2).requires_grad();
-    Tape first, second;
-    first.record([&] { launch(weigh_child, 2, nodes, x, of_x); });
-    children.slice(1, 2).fill(Node{{}, 7});
-    second.record([&] { launch(weigh, 2, children, y, of_y); });
-    const Array<float> ones = full<float>(device(), 2, 1);
-    first.backward({{of_x, ones}});
-    second.backward({{of_y, ones}});
-    EXPECT_EQ(x.grad().at(1), 3);
-    EXPECT_EQ(y.grad().at(1), 7);
-  }
-}
-
-TEST_P(ElementReferences, are_put_back_in_a_capture_though_another_tape_needs_them) {
+TEST_P(ElementReferences, are_read_on_the_way_back_in_a_capture_though_another_tape_needs_them) {
   const auto weigh_child = kernel("weigh children", [](Arr<const Node> nodes, Arr<const float> x, Arr<float> out) {
     Int i = tid();
     out[i] = x[i] * detach(nodes[0].children[i].weight);
@@ -477,16 +369,19 @@ TEST_P(ElementReferences, are_not_fewer_where_another_thread_replaces_what_a_gra
   const Graph graph = capture(device(), [&] {
     for (Array<Holder>& h : to) h.copy_from(from);
   });
-  std::atomic<bool> ended = false;
+  std::atomic<bool> ended = false, fills_may_begin = false;
   std::thread fills([&] {
+    while (!fills_may_begin) std::this_thread::yield();
     for (int k = 0; !ended; ++k) {
       const int n = 1 + k % 40;
       from.fill(Holder{full<float>(device(), n, float(n))});
       if (!on_reference()) std::this_thread::yield();
     }
   });
+  bool any = launched(graph);
+  fills_may_begin = true;
   for (int round = 0; round < (on_reference() ? 60 : 5); ++round) {
-    graph.launch();
+    any |= launched(graph);
     for (const Array<Holder>& h : to) {
       expect_same(h);
       if (HasFatalFailure()) break;
@@ -494,15 +389,15 @@ TEST_P(ElementReferences, are_not_fewer_where_another_thread_replaces_what_a_gra
   }
   ended = true;
   fills.join();
+  EXPECT_TRUE(any);
 }
 
-/// Whoever replaces all elements or one, copies them, or has a graph do so: in any order, by several threads.
+/// Whoever replaces all elements or one, or copies them: in any order, by several threads.
 TEST_P(ElementReferences, are_not_fewer_where_threads_replace_what_others_copy) {
   constexpr int kElements = 200;
   Array<Holder> shared(device(), std::vector<Holder>(kElements));
   std::vector<Array<Holder>> copies;
   for (int k = 0; k < 3; ++k) copies.emplace_back(device(), std::vector<Holder>(kElements));
-  const Graph graph = capture(device(), [&] { copies[2].copy_from(shared); });
   const int rounds = on_reference() ? 150 : 30;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -519,9 +414,7 @@ TEST_P(ElementReferences, are_not_fewer_where_threads_replace_what_others_copy) 
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
       for (int k = 0; k < rounds; ++k)
-        if (t == 2)
-          graph.launch();
-        else if (k % 2)
+        if (t == 2 || k % 2)
           copies[std::size_t(t)].copy_from(shared);
         else
           copies[std::size_t(t)].slice(0, kElements, 2).copy_from(shared.slice(0, kElements, 2));
@@ -537,14 +430,13 @@ TEST_P(ElementReferences, are_not_fewer_where_threads_replace_what_others_copy) 
 }
 
 TEST_P(ElementReferences, are_never_fewer_for_those_who_copy_while_a_graph_is_launched) {
-  Array<Holder> a = holding(device(), full<float>(device(), 16, 16)),
-                b = holding(device(), full<float>(device(), 17, 17)), c = holding(device(), {});
+  Array<Holder> a = holding(device(), full<float>(device(), 16, 16)), c = holding(device(), {});
   std::vector<Array<Holder>> between;
   for (int k = 0; k < 200; ++k) between.push_back(holding(device(), {}));
   const Graph graph = capture(device(), [&] {
     c.copy_from(a);
     for (Array<Holder>& h : between) h.copy_from(c);
-    c.copy_from(b);
+    c.copy_from(a);
   });
   graph.launch();
   std::vector<Array<Holder>> copies;
