@@ -90,8 +90,11 @@ void CapturedMemory::check_elements() const {
     if (!leads_on(*u.storage)) return;
     const ReferenceList now = u.storage->references();
     if (now != u.held && (!now || !u.held || *now != *u.held))
-      invalid("elements of an array that {} works on hold other arrays than when it was made: {} again{}", what_,
-              again_, given_.empty() ? "" : ", or set() the node");
+      invalid(
+          "elements of an array that {} works on hold other arrays than when it was made, or work that was captured "
+          "later "
+          "gives them others: {} again{}",
+          what_, again_, given_.empty() ? "" : ", or set() the node");
   });
 }
 
