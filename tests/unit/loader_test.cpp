@@ -123,7 +123,7 @@ TEST_F(Loader, NamesWhatADeviceMustHave) {
   for (std::uint32_t k = 0; const char* name = weft_kernel_requirement(kernel_, WEFT_FEATURES, k); ++k)
     features.push_back(name);
   EXPECT_EQ(features,
-            (std::vector<std::string>{"bufferDeviceAddress", "scalarBlockLayout", "shaderInt64", "shaderFloat64"}));
+            (std::vector<std::string>{"bufferDeviceAddress", "scalarBlockLayout", "shaderFloat64", "shaderInt64"}));
   EXPECT_EQ(weft_kernel_requirement(kernel_, WEFT_DEVICE_EXTENSIONS, 0), nullptr);
   EXPECT_EQ(weft_kernel_requirement(kernel_, weft_requirement(9), 0), nullptr);
 }

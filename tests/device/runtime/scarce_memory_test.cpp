@@ -242,18 +242,13 @@ TEST_F(ScarceMemory, a_mesh_that_could_not_be_rebuilt_is_refused_until_it_is) {
     indices.assign(upper_first);
     EXPECT_GE(refuse_each([&] { mesh.rebuild(); }, refused), 2);
     EXPECT_EQ(face(), 0);
-    // A refit may be refused as well: a strided view is copied on its way to the device.
+    // A refit needs no memory: the rows of a strided view are copied to where they were copied before.
     const Array<vec3> both = zeros<vec3>(device(), 12);
     Array<vec3> every_other = both.slice(0, 12, 2);
     every_other.copy_from(points);
     Mesh strided(every_other, indices, {.winding_number = winding});
     (void)strided.id();
-    EXPECT_GE(refuse_each([&] { strided.refit(); },
-                          [&] {
-                            expect_contains(error_of([&] { launch(ask, 1, strided, faces); }), kRebuild);
-                            strided.rebuild();
-                          }),
-              1);
+    EXPECT_EQ(refuse_each([&] { strided.refit(); }, [] {}), 0);
     launch(ask, 1, strided, faces);
     EXPECT_EQ(faces.at(0), 0);
   }
