@@ -10,7 +10,7 @@ namespace weft {
 /// The way in which an algorithm divides its work. It does not change results, except the rounding of scans of reals.
 enum class Grain {
   automatic,  ///< a way of its own on the device "cpu", coarse on software Vulkan, fine on GPUs
-  coarse,     ///< few threads, each with a long run of elements
+  coarse,     ///< about a thousand threads, each with a long run of elements
   fine        ///< as many threads as possible, neighbours of which access neighbouring elements, for GPUs
 };
 

@@ -40,7 +40,7 @@ struct SortPass {
 
 // Fine grain: sort_tiles.cpp. Both files of fine grain share sort_tile.h.
 
-/// The least length of a column, for which the scratch memory is made, whatever the grain.
+/// The least length of a column, for which the scratch memory is made.
 inline constexpr std::int64_t kLeastColumn = 2048;
 
 /// Limits that determine the shapes of tiles and columns, beside the device. Tests change them, while nothing is
@@ -95,10 +95,12 @@ template <class B, class V>
 void sort_lone_tile(const AlgorithmCall& call, const TileShape& shape, const Array<B>& keys, const Array<V>& values,
                     bool pairs, KeyOrder order, int begin, int end);
 
-// Coarse grain: sort_scalar.cpp.
+// Processors: sort_scalar.cpp.
 
-/// Keys of a column, so many that the counters of 256 digits are a small part of them. A multiple of kLeastColumn.
+/// Keys of a column, so many that the counters of 256 digits are a small part of them.
 inline constexpr std::int64_t kScalarColumn = 1 << 14;
+/// Whether one thread sorts all of so many keys.
+bool sorts_alone(const AlgorithmCall& call, std::int64_t n);
 /// sort_elements() by one launch of one thread.
 template <class B, class V>
 void sort_alone(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
@@ -111,6 +113,15 @@ void count_scalar(const AlgorithmCall& call, const Array<B>& keys, KeyOrder orde
 template <class B, class V>
 void move_scalar(const AlgorithmCall& call, const SortPass<B, V>& pass, bool pairs, const Array<unsigned>& starts,
                  std::int64_t columns);
+
+// Few keys, coarse grain: sort_small.cpp.
+
+inline constexpr std::int64_t kSmallSort = 1 << 14;    ///< the most keys
+inline constexpr std::int64_t kSmallSortColumns = 16;  ///< one per thread
+/// sort_elements() by one launch of one workgroup.
+template <class B, class V>
+void sort_small(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
+                int begin, int end);
 
 /// Sorts by bits [begin, end) of the keys' order. \param pairs  whether there are values
 template <class B, class V>

@@ -1,5 +1,5 @@
-// The radix sort of coarse grain, for processors, as scalar code: a workgroup has one thread, whose counters of digits
-// stay in its core's first cache, and whose 256 places to write to move on through whole cache lines.
+// The radix sort for processors, as scalar code: a workgroup has one thread, whose counters of digits stay in its
+// core's first cache, and whose 256 places to write to move on through whole cache lines.
 //
 // A column of keys is a workgroup's; see sort.cpp for columns. The whole sort is one launch of one workgroup where
 // there are few keys, or where the device has a single host thread: no other could take part. That workgroup counts the
@@ -141,6 +141,10 @@ struct AllOrders {
 };
 
 }  // namespace
+
+bool sorts_alone(const AlgorithmCall& call, std::int64_t n) {
+  return call.on_processor() && (n <= kScalarColumn || call.device().device->info().host_threads == 1);
+}
 
 template <class B, class V>
 void sort_alone(AlgorithmCall& call, const Array<B>& keys, const Array<V>& values, bool pairs, KeyOrder order,
