@@ -277,7 +277,9 @@ ReferenceList Storage::set_references(HeldMemory held) {
   ReferenceList list = as_list(std::move(held));
   {
     std::lock_guard lock(mutex_);
+    const bool same = references_ && list ? *references_ == *list : references_ == list;
     references_.swap(list);
+    if (same) return list;  // what handles lead to stays
   }
   if (is_handle) device->handles.changed();
   return list;
@@ -350,6 +352,7 @@ backend::Allocation allocate_by(const F& f, DeviceState& device, std::uint64_t b
   }
   if (backend::held_up(*device.device)) {
     for (StreamState* s : device.all_streams()) s->with([](backend::Stream& b) { b.submit(); });
+    device.parked.free_finished(*device.device);
   } else {
     const OutsideCapture at_once;
     device.default_stream->keep_from([&](Reports& found) {

@@ -24,7 +24,7 @@ CapturedMemory::CapturedMemory(Capture& capture, const char* what, const char* a
     invalid("{} in what is captured has failed, and only a part of it was captured: capture again", capture.failed);
   used_.reserve(capture.used.size());
   for (auto& [storage, use] : capture.used) used_.push_back(std::move(use));
-  follow_elements(*device_, used_);
+  follow_elements(*device_, used_, true);
 }
 
 namespace {
@@ -33,7 +33,7 @@ namespace {
 bool leads_on(const Storage& storage) { return storage.may_hold_arrays && !storage.is_handle; }
 }  // namespace
 
-void follow_elements(DeviceState& device, std::vector<Capture::Touched>& memory) {
+void follow_elements(DeviceState& device, std::vector<Capture::Touched>& memory, bool told) {
   std::map<Storage*, std::size_t> places;
   for (const Capture::Touched& m : memory) places.emplace(m.storage.get(), places.size());
   const auto lock = device.lock_elements();
@@ -45,7 +45,7 @@ void follow_elements(DeviceState& device, std::vector<Capture::Touched>& memory)
       const auto [place, added] = places.emplace(s.get(), memory.size());
       if (added) memory.push_back({.storage = s});
       Capture::Touched& m = memory[place->second];
-      if (memory[k].changes && !m.writes) m.writes = m.untold = true;
+      if (memory[k].changes && !(told && m.writes)) m.writes = m.untold = true;
     }
   }
   for (Capture::Touched& m : memory)
@@ -73,10 +73,12 @@ void CapturedMemory::check_present() const {
            again_, u.kernel->name, u.kernel->loc);
   }
   for (const auto& [launch, given] : given_)
-    for (const Capture::Touched& u : given.memory)
-      if (u.storage->is_freed())
-        refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node", u.kernel->name,
-               u.kernel->loc);
+    for (const Capture::Touched& u : given.memory) {
+      if (!u.storage->is_freed()) continue;
+      if (!u.kernel) refuse("it was set", "set() the node", {}, {});  // elements lead there
+      refuse(fmt::format("it was set, {}", u.kernel->params[u.parameter].name), "set() the node", u.kernel->name,
+             u.kernel->loc);
+    }
 }
 
 void CapturedMemory::check() const {
@@ -86,16 +88,19 @@ void CapturedMemory::check() const {
 }
 
 void CapturedMemory::check_elements() const {
-  each([&](const Capture::Touched& u) {
+  const auto check = [&](const Capture::Touched& u, const char* since, const char* again) {
     if (!leads_on(*u.storage)) return;
     const ReferenceList now = u.storage->references();
     if (now != u.held && (!now || !u.held || *now != *u.held))
       invalid(
-          "elements of an array that {} works on hold other arrays than when it was made, or work that was captured "
+          "elements of an array that {} works on hold other arrays than when it was {}, or work that was captured "
           "later "
-          "gives them others: {} again{}",
-          what_, again_, given_.empty() ? "" : ", or set() the node");
-  });
+          "gives them others: {} again",
+          what_, since, again);
+  };
+  for (const Capture::Touched& u : used_) check(u, "made", again_);
+  for (const auto& [launch, given] : given_)
+    for (const Capture::Touched& u : given.memory) check(u, "set", "set() the node");
 }
 
 // Many launches may be given one structure, which each run checks once. A launch that set() has given other arguments

@@ -95,6 +95,7 @@ class CapturedMemory {
 };
 
 /// Adds to a list of memory what its elements lead to, and notes what they hold.
-void follow_elements(DeviceState& device, std::vector<Capture::Touched>& memory);
+/// \param told  the watchers of what the work changes through elements were told of the changes that the list has
+void follow_elements(DeviceState& device, std::vector<Capture::Touched>& memory, bool told);
 
 }  // namespace weft::detail

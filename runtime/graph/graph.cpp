@@ -187,7 +187,7 @@ void Graph::set_parts(const GraphNode& node, detail::KernelCore& kernel, std::sp
   }
   for (const detail::StructureUse& use : structures.uses())
     given.uses.push_back({use, node.number, false, program.call});
-  detail::follow_elements(*s.device, given.memory);
+  detail::follow_elements(*s.device, given.memory, false);
   s.graph->patch(known.operation, packed.block, ranges);
   given = s.memory.give(node.number, std::move(given));
 }

@@ -19,6 +19,8 @@ class TapeCore;
 class ChangeCount : public Watcher {
  public:
   void before_write(const ArrayBase&, StreamState&, const Change&) override { ++count; }
+  /// The records that hold this count go back only while it stays.
+  bool needs(const ArrayBase&) override { return true; }
   std::atomic<std::uint64_t> count = 0;
 };
 
@@ -76,7 +78,7 @@ class TapeCore : public Recorder {
 
   /// The running steps, the outermost first: steps may have steps inside.
   std::vector<StepTraces*>& step_traces() { return step_traces_; }
-  /// Reports an operation to the running steps: `(traces.*operation)(args...)`.
+  /// Reports an operation to the running steps.
   void trace(const HeardOperation& operation) {
     for (StepTraces* traces : step_traces_) traces->hear(operation);
   }

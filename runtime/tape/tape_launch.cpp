@@ -289,6 +289,8 @@ void LaunchRecord::backward(TapeCore& tape) {
                    sum.type);
   for (const ir::AdjointParam& p : adjoint.extra)
     if (p.kind == ir::AdjointParam::Kind::gradient) tape.mark_nonzero(args_[p.of].array);
+  // The adjoint counts as a change of what elements hold, where it writes copies of the elements' arrays.
+  for (Unchanged& u : held_) u.at_launch = u.changes->count;
 }
 
 bool LaunchRecord::any_gradient(TapeCore& tape) const {
@@ -316,8 +318,9 @@ void LaunchRecord::refuse_changes(TapeCore& tape) const {
                  "the kernel finds meshes or hierarchies of boxes by their handles, and one of them has changed since: "
                  "go back before refit() and rebuild(), or give the kernel the structure itself");
   refuse_changed(held_,
-                 "an array that elements of its arguments hold has changed since, and the way back would read it as it "
-                 "is now: go back before, or give the kernel the array itself");
+                 "an array that elements of its arguments hold has changed since, or a kernel was launched that may "
+                 "change it, and the way back would read it as it is now: go back before, or give the kernel the array "
+                 "itself");
 }
 
 // Allocates the adjoint's memory for each thread that runs at once, for `at_once` at most: fewer if the memory ends.

@@ -63,7 +63,7 @@ def capture_launch(graph, stream=None):
 
 
 class ScopedCapture:
-    """A `with` block whose work becomes the graph ``capture.graph``. If the block raises, nothing is kept."""
+    """A `with` block whose work becomes the graph ``capture.graph``. If the block raises, there is no graph."""
 
     def __init__(self, device=None, stream=None, force_module_load=None, external=False, **_):
         self.device = device

@@ -38,7 +38,12 @@ struct RunKernels {
                       }
                       first = last - last % kQuad;
                     }
-                    for (auto i : range(first, last)) sum += in[i];
+                    // The same order of additions, so that sums do not depend on the alignment.
+                    for (auto q : range((last - first) / kQuad)) {
+                      const Int i = first + q * kQuad;
+                      sum += in[i] + in[i + 1] + (in[i + 2] + in[i + 3]);
+                    }
+                    for (auto i : range(last - (last - first) % kQuad, last)) sum += in[i];
                     sums[t] = sum;
                   },
                   {.block = 64});

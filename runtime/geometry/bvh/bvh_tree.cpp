@@ -179,10 +179,12 @@ void BvhTree::refit(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers
   check_whole();
   refuse_captured(new_lowers, new_uppers, !options.groups.is_null() && data.count > 0);
   refuse_refit(new_lowers, new_uppers);
+  const bool same =
+      is_same(new_lowers, lowers) && is_same(new_uppers, uppers) && lowers.is_contiguous() && uppers.is_contiguous();
   change([&] { return use(); },
          [&] {
            if (!Capture::current()) take_boxes(new_lowers, new_uppers);
-           write_element();
+           if (!same) write_element();
            if (data.count > 0) refit_boxes(data, arrived);
          });
 }

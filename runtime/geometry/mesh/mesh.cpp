@@ -162,7 +162,12 @@ void follow_tree(MeshState& s) {
   s.arrays.tree = s.tree->data;
   gather_corners(s.arrays);
   if (s.arrays.has_far_fields) sum_far_fields(s.arrays, s.arrived);
-  s.element.write([&] { return contiguous_data(s); });
+  const auto now = [&] { return contiguous_data(s); };
+  // Captured work changes the data in their arrays, but points in strided views have to be copied again, even if id()
+  // is called only later.
+  if (Capture::current() && !(s.arrays.points.is_contiguous() && s.arrays.velocities.is_contiguous()))
+    s.element.make(s.points.device(), now);
+  s.element.write(now);
 }
 
 }  // namespace

@@ -256,8 +256,10 @@ void Volume::save(const std::string& path, VolumeCodec codec, Loc loc) const {
       invalid("{}: there is no codec {}", path, int(codec));
     if (!grids::has_codec(codec)) unsupported("{}: this build of weft does not have the codec Blosc", path);
     const std::vector<std::byte> grid = bytes();
-    const std::vector<std::byte> file =
-        detail::explained(ErrorKind::io, path, [&] { return grids::file_of(grid, state().grid, codec); });
+    const std::vector<std::byte> file = detail::explained(ErrorKind::io, path, [&] {
+      (void)grids::check_grid(grid);  // kernels may have written its words
+      return grids::file_of(grid, state().grid, codec);
+    });
     std::string why;
     if (!platform::write_file(path, file, &why))
       throw Error(ErrorKind::io, fmt::format("{}: the file cannot be written: {}", path, why));

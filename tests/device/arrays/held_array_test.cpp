@@ -80,6 +80,7 @@ TEST_P(HeldArrays, a_gradient_that_an_element_holds_is_refused_on_the_way_back) 
   Tape tape;
   tape.record([&] { launch(scale, 2, q, s.x, s.y); });
   expect_contains(error_of([&] { tape.backward({{s.y, s.ones}}); }), "holds the gradient of argument 3");
+  tape.reset();
   expect_contains(error_of([&] {
                     (void)capture(device(), [&] {
                       Tape inside;
@@ -88,6 +89,60 @@ TEST_P(HeldArrays, a_gradient_that_an_element_holds_is_refused_on_the_way_back) 
                     });
                   }),
                   kHolds);
+}
+
+TEST_P(HeldArrays, what_a_tape_needs_is_not_changed_by_captured_work) {
+  Scaled s(device());
+  const Array<float> spare = zeros<float>(device(), 2);
+  const Array<int> flag = full<int>(device(), 1, 1);
+  const Array<Param> p(device(), {Param{s.w, spare}});
+  const auto set = kernel("set", [](Arr<float> to) { to[tid()] = 5; });
+  Tape outside;
+  outside.record([&] { launch(scale, 2, p, s.x, s.y); });
+  expect_contains(error_of([&] { (void)capture(device(), [&] {
+                                   s.w.fill(5), outside.backward({{s.y, s.ones}});
+                                 }); }),
+                  "a tape from outside of the capture still needs");
+  outside.reset();
+  // A condition may run again after the change.
+  expect_contains(error_of([&] {
+                    (void)capture(device(), [&] {
+                      Tape tape;
+                      tape.record([&] { launch(scale, 2, p, s.x, s.y); });
+                      graph_while(flag, 3, [&] { tape.backward({{s.y, s.ones}}), s.w.fill(5); });
+                    });
+                  }),
+                  "still needs");
+  // A node before the way back may not be set to change it.
+  GraphNode node;
+  const Graph graph = capture(device(), [&] {
+    Tape tape;
+    tape.record([&] { launch(scale, 2, p, s.x, s.y); });
+    launch(set, 2, spare.clone());
+    node = captured_launch();
+    tape.backward({{s.y, s.ones}});
+  });
+  expect_contains(error_of([&] { graph.set(node, set, s.w); }), "still needs what it holds");
+  graph.launch();
+  EXPECT_EQ(s.x.grad().at(0), 3);
+}
+
+TEST_P(HeldArrays, a_kernel_that_may_change_them_is_gone_back_through_as_often_as_one_likes) {
+  const auto store = kernel("store", [](Arr<Param> p, Arr<const float> x, Arr<float> y) {
+    Int i = tid();
+    If (x[i] < -1) {
+      p[0].grad[i] = 7.f;
+    }
+    y[i] = x[i] * x[i];
+  });
+  Scaled s(device());
+  const Array<Param> p(device(), {Param{s.w, zeros<float>(device(), 2)}});
+  Tape tape;
+  tape.record([&] { launch(store, 2, p, s.x, s.y); });
+  for (int k = 1; k <= 3; ++k) {
+    tape.backward({{s.y, s.ones}});
+    EXPECT_EQ(s.x.grad().at(0), 4 * k);
+  }
 }
 
 TEST_P(HeldArrays, what_a_kernel_does_not_use_has_no_part_in_the_way_back) {

@@ -318,6 +318,25 @@ TEST_P(GraphMeshes, that_are_made_later_hear_of_what_a_graph_writes) {
   expect_contains(error_of([&] { launch(count_around, 1, mesh, s.faces); }), "rebuild()");
 }
 
+TEST_P(GraphMeshes, of_strided_points_are_found_as_a_graph_left_them_by_an_id_of_later) {
+  const MeshData data = shapes::icosphere(1, 1);
+  const std::int64_t n = std::int64_t(data.points.size());
+  Array<vec3> both = zeros<vec3>(device(), 2 * n), points = both.slice(0, 2 * n, 2);
+  const Array<vec3> given(device(), data.points);
+  points.copy_from(given);
+  Mesh mesh(points, Array<int>(device(), data.indices));
+  const Graph refits = capture(device(), [&] { mesh.refit(); });
+  const Array<std::uint64_t> id(device(), {mesh.id()});
+  Array<vec3> first = zeros<vec3>(device(), 1);
+  const auto get_point =
+      kernel("get a point", [](Arr<const std::uint64_t> id, Arr<vec3> point) { point[0] = mesh_get_point(id[0], 0); });
+  const auto double_points = kernel("double points", [](Arr<vec3> p) { p[tid()] *= 2.f; });
+  launch(double_points, n, points);
+  refits.launch();
+  launch(get_point, 1, id, first);
+  EXPECT_EQ(vec3(first.at(0)), data.points[std::size_t(data.indices[0])] * 2.f);
+}
+
 /// Indices in memory of the host, which other code changes: weft does not hear of that.
 struct HostIndices {
   std::vector<int> written;

@@ -114,10 +114,16 @@ TEST_P(GraphReferences, arguments_that_are_set_may_not_come_to_hold_other_arrays
   graph.launch();
   const Array<float> y = full<float>(device(), kCount, 3);
   second.assign(std::vector<Holder>{Holder{y}});
-  expect_contains(error_of([&] { graph.launch(); }), "capture again, or set() the node");
+  expect_contains(error_of([&] { graph.launch(); }), "set() the node again");
   graph.set(node, double_held, second);
   graph.launch();
   EXPECT_EQ(y.at(7), 6);
+  Array<float> gone = y.clone();
+  second.assign(std::vector<Holder>{Holder{gone}});
+  graph.set(node, double_held, second);
+  gone.free();
+  expect_contains(error_of([&] { graph.launch(); }),
+                  "works on an array that was freed since it was set: set() the node");
 }
 
 TEST_P(GraphReferences, elements_that_held_nothing_in_the_capture_hold_nothing_later) {
