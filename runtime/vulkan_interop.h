@@ -11,8 +11,8 @@
 namespace weft {
 
 /// Work in a command buffer of the caller: see Stream::record_into(). The recording keeps everything that its commands
-/// use. Handles are followed at each prepare(); what they lead to is kept until that submission has run. Elements have to
-/// hold the arrays that they held when the work was recorded: prepare() and submitted() throw where they do not.
+/// use. Handles are followed at each prepare(); what they lead to is kept until that submission has run. Elements have
+/// to hold the arrays that they held when the work was recorded: prepare() and submitted() throw where they do not.
 ///
 /// A recording must live as long as the command buffer may be submitted or run, as Vulkan has it for the command buffer
 /// itself: keep the two together and replace the recording where the command buffer is reset, after the wait for its
