@@ -93,9 +93,8 @@ void CapturedMemory::check_elements() const {
     const ReferenceList now = u.storage->references();
     if (now != u.held && (!now || !u.held || *now != *u.held))
       invalid(
-          "elements of an array that {} works on hold other arrays than when it was {}, or work that was captured "
-          "later "
-          "gives them others: {} again",
+          "elements of an array that {} works on hold other arrays than when it was {}, or work captured later gives "
+          "them others: {} again",
           what_, since, again);
   };
   for (const Capture::Touched& u : used_) check(u, "made", again_);

@@ -85,7 +85,7 @@ class Capture {
     std::shared_ptr<Storage> storage;
     bool writes = false;
     bool changes = false;          ///< a kernel is given the array to change it, and may change what its elements hold
-    bool untold = false;           ///< changed through elements that a later write has brought: no watcher was told
+    bool untold = false;           ///< changed through elements: no watcher was told in the capture
     ReferenceList held = nullptr;  ///< what its elements hold, each time that the work runs
     /// The first launch that works on it, and as which parameter, for messages. Null: none does.
     std::shared_ptr<const ir::Interface> kernel = nullptr;

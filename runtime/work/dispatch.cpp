@@ -263,7 +263,8 @@ class KernelWork final : DeviceWork::Words {
     for (const References* list : {&held_read, &by_handles})
       for (const std::shared_ptr<Storage>& s : *list) accesses.push_back({s.get(), false});
     num_ranges_ = num_arrays_;  // in each round of submit_beyond()
-    if (launch_.on.capture) {   // elements and handles may refer to other memory when the graph runs
+    // Elements and handles may refer to other memory when the graph runs.
+    if (launch_.on.capture) {
       ranges_.data()[num_ranges_++] = {0, ~0ull, changes_held ? kAnything : ir::Access::read};
       return;
     }

@@ -22,8 +22,9 @@ struct ElementWrite {
   /// Refuses a write by which memory would hold itself in a circle.
   /// Errors: Error(unsupported) for memory that refers to `to` in turn.
   void refuse_circle() const;
-  /// Calls `write`, which issues the write. After a write that failed, `to` refers to old and new memory, because it
-  /// may be half done. Errors: as refuse_circle() and Capture::writes_elements(), and then nothing has changed.
+  /// Calls `write`, which issues the write. After a write that failed outside of a capture, `to` refers to old and new
+  /// memory, because it may be half done.
+  /// Errors: as refuse_circle() and Capture::writes_elements(), and then nothing has changed.
   void run(const std::function<void()>& write) const;
 };
 
