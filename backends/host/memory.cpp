@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -19,9 +20,13 @@ namespace {
 constexpr std::align_val_t kAlignment{256};
 }
 
+// The limit is no static object with an initialiser: a fork in the middle of that would leave a child that waits for
+// its end for ever. Two threads may find the same limit at once.
 std::uint64_t host_memory_limit() {
   constexpr std::uint64_t kUntold = 64ull << 30, kAddresses = std::uint64_t(~std::size_t(0)) / 2;
-  static const std::uint64_t limit = std::min(platform::memory_bytes().value_or(kUntold), kAddresses);
+  static constinit std::atomic<std::uint64_t> known = 0;
+  std::uint64_t limit = known;
+  if (limit == 0) known = limit = std::min(platform::memory_bytes().value_or(kUntold), kAddresses);
   return limit;
 }
 
