@@ -212,15 +212,27 @@ std::unique_ptr<backend::Device> open_backend(const std::string& name) {
   return backend::open_vulkan(*adapter_number(name));
 }
 
+// The device that is open under a name, or null.
+// Errors: those of its backend if a fork has left it behind.
+std::shared_ptr<DeviceState> find_open(const detail::OpenDevices& open, std::string_view name) {
+  const auto at = open.by_name.find(name);
+  if (at == open.by_name.end()) return nullptr;
+  std::shared_ptr<DeviceState> state = at->second.lock();
+  if (state && state->left_behind.load()) state->device->check_alive();
+  return state;
+}
+
 std::shared_ptr<DeviceState> open_shared(std::string_view asked) {
-  std::string name = resolve(asked);
   const detail::InDriver opening;
   detail::OpenDevices& open = detail::open_devices();
   std::lock_guard lock(open.mutex);
-  std::weak_ptr<DeviceState>& known = open.by_name[name];
-  std::shared_ptr<DeviceState> state = known.lock();
-  if (state && state->left_behind.load()) state->device->check_alive();
-  if (!state) known = state = make_state(open_backend(name));
+  // Most names are those of devices, and to resolve "cpu" is to look for LLVM.
+  std::shared_ptr<DeviceState> state = find_open(open, asked);
+  if (!state) {
+    const std::string name = resolve(asked);
+    state = find_open(open, name);
+    if (!state) open.by_name[name] = state = make_state(open_backend(name));
+  }
   detail::end_with_process();
   return state;
 }
