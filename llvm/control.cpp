@@ -4,9 +4,11 @@
 //   %then = and <W x i1> %mask, %condition        the lanes that take this side
 //   br (any %then), on, off                       skipped when there are none
 // on:  ..                                         with the mask %then
-// off: %a = phi [ %value, on's end ], [ 0, before ]
+// off: %a = phi [ 0, before ], [ %value, on's end ]
 //   the same for the other side, with not %condition, then
 //   %result = select <W x i1> %condition, %a, %b
+// Without mask registers, a short side that accesses memory is written once more, without a mask, for vectors whose
+// lanes all take it.
 //
 // A loop whose condition differs among lanes:
 // head: %live = phi [ %mask, before ], [ %act, latch ]
@@ -17,8 +19,8 @@
 // body: ..  with the mask %act
 //   %next = select %act, new, %x                  lanes that have left keep what they left with
 // A carried value that agrees in all lanes that are still in the loop stays scalar there; a second phi, as above, keeps
-// what each lane left with. On processors without mask registers %live is carried as <W x i32>, because an i1 would be
-// packed and unpacked in each round.
+// what each lane left with. On processors without mask registers, vectors of i1 cross from block to block as <W x i32>,
+// because they would be packed and unpacked each time.
 #include "../frontend/support/error.h"
 #include "emitter.h"
 #include "real.h"
@@ -35,6 +37,10 @@ using ir::Type;
 namespace {
 /// The lines of a block that is parted.
 constexpr std::size_t kLongBlock = 512;
+/// The most instructions of a side that is written twice.
+constexpr std::size_t kTwoSides = 32;
+/// The most sides and stores of a kernel that are.
+constexpr std::uint32_t kMostTwofold = 64;
 }  // namespace
 
 Id Emitter::region(RegionId region) {
@@ -87,6 +93,30 @@ void Emitter::instruction(Id id) {
   }
 }
 
+// ---- Values across blocks
+
+bool Emitter::crosses_wide(Type type, std::uint32_t lanes) const {
+  return type == Type::b1 && lanes > 1 && !target_.mask_registers;
+}
+
+std::string Emitter::crossing_type(Type type, std::uint32_t lanes) const {
+  return type_name(crosses_wide(type, lanes) ? Type::i32 : type, lanes);
+}
+
+std::string Emitter::to_cross(Type type, const std::string& value, std::uint32_t lanes) {
+  return crosses_wide(type, lanes) ? widened(value) : value;
+}
+
+std::string Emitter::crossed(Type type, const std::string& value, std::uint32_t lanes) {
+  return crosses_wide(type, lanes) ? narrowed(value) : value;
+}
+
+std::string Emitter::widened(const std::string& mask) { return cast("sext", Type::b1, Type::i32, mask, lanes_); }
+
+std::string Emitter::narrowed(const std::string& mask) {
+  return out_.def("icmp slt {} {}, zeroinitializer", type_name(Type::i32, lanes_), mask);
+}
+
 // ---- Branches
 
 void Emitter::branch(Id id) {
@@ -108,7 +138,8 @@ void Emitter::uniform_branch(Id id) {
     region(inst.regions[k]);
     for (Id result : results(id)) {
       const Id from = yielded(inst.regions[k], kernel_[result].imm);
-      values[k].push_back(varies(result) ? vector(from) : scalar(from));
+      values[k].push_back(
+          to_cross(kernel_[result].type, varies(result) ? vector(from) : scalar(from), held_lanes(result)));
     }
     ends[k] = out_.block();
     out_.jump(join);
@@ -117,9 +148,12 @@ void Emitter::uniform_branch(Id id) {
   Texts chosen;
   for (std::size_t k = 0; k < results(id).size(); ++k)
     chosen.push_back(out_.def("phi {} [ {}, %{} ], [ {}, %{} ]",
-                              type_name(kernel_[results(id)[k]].type, held_lanes(results(id)[k])), values[0][k],
+                              crossing_type(kernel_[results(id)[k]].type, held_lanes(results(id)[k])), values[0][k],
                               ends[0], values[1][k], ends[1]));
-  for (std::size_t k = 0; k < chosen.size(); ++k) put(results(id)[k], chosen[k], held_lanes(results(id)[k]));
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    const Id result = results(id)[k];
+    put(result, crossed(kernel_[result].type, chosen[k], held_lanes(result)), held_lanes(result));
+  }
 }
 
 bool Emitter::is_light(RegionId region) const {
@@ -136,33 +170,75 @@ bool Emitter::is_light(RegionId region) const {
   return true;
 }
 
+std::size_t Emitter::size_of(RegionId region, bool& accesses) const {
+  std::size_t size = 0;
+  for (Id id : kernel_.regions[region].insts) {
+    const Inst& inst = kernel_[id];
+    ++size;
+    accesses = accesses || inst.op == Op::load || inst.op == Op::store;
+    for (const RegionId inner : inst.regions)
+      if (inner != kNone) size += size_of(inner, accesses);
+  }
+  return size;
+}
+
+// Masked accesses cost more than others where masks have no registers, and most vectors take one side as a whole.
+bool Emitter::has_whole_side(RegionId region) {
+  bool accesses = false;
+  return pays_twofold() && size_of(region, accesses) <= kTwoSides && accesses && ++twofold_;
+}
+
+// Some passes of LLVM take time by the square of the blocks.
+bool Emitter::pays_twofold() const {
+  return !mask_.empty() && !target_.mask_registers && !is_rest_ && lanes_ > 1 && twofold_ < kMostTwofold;
+}
+
 Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask, const Texts& before) {
   const std::string outer = mask_;
   const bool skips = !is_light(region_id);
   const std::string on = out_.fresh("on"), off = out_.fresh("off"), entry = out_.block();
-  Texts values;
+  std::vector<std::pair<std::string, Texts>> ends;  // the blocks that end the side, and their values
+  const auto write = [&](const std::string& running) {
+    mask_ = running;
+    const Scope scope(*this);
+    region(region_id);
+    Texts values;
+    for (Id result : results(id)) {
+      const Id from = yielded(region_id, kernel_[result].imm);
+      const std::string value = varies(result) ? vector(from) : scalar(from);
+      values.push_back(skips ? to_cross(kernel_[result].type, value, held_lanes(result)) : value);
+    }
+    ends.emplace_back(out_.block(), std::move(values));
+  };
   if (skips) {
     out_.jump_if(any(mask), on, off);
     out_.label(on);
-  }
-  mask_ = mask;
-  {
-    const Scope scope(*this);
-    region(region_id);
-    for (Id result : results(id)) {
-      const Id from = yielded(region_id, kernel_[result].imm);
-      values.push_back(varies(result) ? vector(from) : scalar(from));
+    mask_ = mask;
+    if (has_whole_side(region_id)) {
+      const std::string whole = out_.fresh("whole"), parts = out_.fresh("parts");
+      out_.jump_if(out_.def("icmp eq i{} {}, -1", lanes_, mask_bits(mask)), whole, parts);
+      out_.label(whole);
+      write("");
+      out_.jump(off);
+      out_.label(parts);
     }
   }
+  write(mask);
   mask_ = outer;
-  if (!skips) return values;
-  const std::string end = out_.block();
+  if (!skips) return ends[0].second;
   out_.jump(off);
   out_.label(off);
-  for (std::size_t k = 0; k < values.size(); ++k)
-    values[k] =
-        out_.def("phi {} [ {}, %{} ], [ {}, %{} ]", type_name(kernel_[results(id)[k]].type, held_lanes(results(id)[k])),
-                 values[k], end, before[k], entry);
+  Texts values;
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    std::string from = fmt::format("[ {}, %{} ]", before[k], entry);
+    for (const auto& [block, texts] : ends) from += fmt::format(", [ {}, %{} ]", texts[k], block);
+    const Id result = results(id)[k];
+    values.push_back(out_.def("phi {} {}", crossing_type(kernel_[result].type, held_lanes(result)), from));
+  }
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const Id result = results(id)[k];
+    values[k] = crossed(kernel_[result].type, values[k], held_lanes(result));
+  }
   return values;
 }
 
@@ -192,6 +268,7 @@ struct Emitter::Loop {
     bool kept = false;  ///< a scalar, whose value each lane keeps when it leaves
     Text::Hole value, last;
     std::string initial, initial_last;
+    std::string now, now_last;  ///< in the head and the body
   };
   Id id = kNone;
   bool divergent = false;
@@ -211,7 +288,7 @@ void Emitter::loop(Id id) {
   open_loop(loop);
   {
     const Scope scope(*this);
-    for (Loop::Carried& c : loop.carried) put(c.param, c.value.name, held_lanes(c.param));
+    for (Loop::Carried& c : loop.carried) put(c.param, c.now, held_lanes(c.param));
     if (loop.divergent) {
       mask_ = loop.live;
     }
@@ -232,9 +309,9 @@ void Emitter::loop(Id id) {
   for (const Loop::Carried& c : loop.carried) {
     if (c.result == kNone) continue;
     if (c.kept)
-      put_vector(c.result, c.last.name);
+      put_vector(c.result, c.now_last);
     else
-      put(c.result, c.value.name, held_lanes(c.param));
+      put(c.result, c.now, held_lanes(c.param));
   }
 }
 
@@ -247,16 +324,13 @@ void Emitter::open_loop(Loop& loop) {
     Loop::Carried& c = loop.carried[k];
     c.param = insts[k];
     const Id from = kernel_.arg(loop.id, static_cast<int>(k));
-    c.initial = varies(c.param) ? vector(from) : scalar(from);
+    c.initial = to_cross(kernel_[from].type, varies(c.param) ? vector(from) : scalar(from), held_lanes(c.param));
     c.kept = c.result != kNone && !varies(c.param) && (loop.divergent || varies(c.result));
-    if (c.kept) c.initial_last = vector(from);
+    if (c.kept) c.initial_last = to_cross(kernel_[from].type, vector(from), lanes_);
   }
   if (loop.divergent) {
     loop.live_type = type_name(target_.mask_registers ? Type::b1 : Type::i32, lanes_);
-    loop.initial_live = mask_text(mask_);
-    if (!target_.mask_registers)
-      loop.initial_live =
-          mask_.empty() ? literal(Type::i32, ~0u, lanes_) : cast("sext", Type::b1, Type::i32, mask_, lanes_);
+    loop.initial_live = target_.mask_registers ? mask_text(mask_) : widened(mask_text(mask_));
   }
   loop.before = out_.block();
   loop.head = out_.fresh("head");
@@ -268,11 +342,13 @@ void Emitter::open_loop(Loop& loop) {
     c.value = out_.hole();
     if (c.kept) c.last = out_.hole();
   }
-  if (!loop.divergent) return;
-  loop.live_hole = out_.hole();
-  loop.live = loop.live_hole.name;
-  if (!target_.mask_registers)
-    loop.live = out_.def("icmp ne {} {}, zeroinitializer", loop.live_type, loop.live_hole.name);
+  if (loop.divergent) loop.live_hole = out_.hole();
+  for (Loop::Carried& c : loop.carried) {
+    const Type type = kernel_[c.param].type;
+    c.now = crossed(type, c.value.name, held_lanes(c.param));
+    if (c.kept) c.now_last = crossed(type, c.last.name, lanes_);
+  }
+  if (loop.divergent) loop.live = target_.mask_registers ? loop.live_hole.name : narrowed(loop.live_hole.name);
 }
 
 void Emitter::close_loop(Loop& loop, Id yield) {
@@ -283,12 +359,15 @@ void Emitter::close_loop(Loop& loop, Id yield) {
     const Type type = kernel_[c.param].type;
     std::string value = varies(c.param) ? vector(from) : scalar(from), last;
     const bool blends = loop.divergent && c.result != kNone;
-    if (c.kept) last = loop.divergent ? choose(type, loop.act, vector(from), c.last.name, lanes_) : vector(from);
-    if (blends && varies(c.param)) value = choose(type, loop.act, value, c.value.name, lanes_);
-    next.emplace_back(value, last);
+    if (c.kept) {
+      last = loop.divergent ? choose(type, loop.act, vector(from), c.now_last, lanes_) : vector(from);
+      last = to_cross(type, last, lanes_);
+    }
+    if (blends && varies(c.param)) value = choose(type, loop.act, value, c.now, lanes_);
+    next.emplace_back(to_cross(type, value, held_lanes(c.param)), last);
   }
   std::string live = loop.act;
-  if (loop.divergent && !target_.mask_registers) live = cast("sext", Type::b1, Type::i32, live, lanes_);
+  if (loop.divergent && !target_.mask_registers) live = widened(live);
   const std::string latch = out_.block();
   out_.jump(loop.head);
   auto phi = [&](const Text::Hole& hole, const std::string& type, const std::string& initial, const std::string& then) {
@@ -297,8 +376,8 @@ void Emitter::close_loop(Loop& loop, Id yield) {
   for (std::size_t k = 0; k < loop.carried.size(); ++k) {
     const Loop::Carried& c = loop.carried[k];
     const Type type = kernel_[c.param].type;
-    phi(c.value, type_name(type, held_lanes(c.param)), c.initial, next[k].first);
-    if (c.kept) phi(c.last, type_name(type, lanes_), c.initial_last, next[k].second);
+    phi(c.value, crossing_type(type, held_lanes(c.param)), c.initial, next[k].first);
+    if (c.kept) phi(c.last, crossing_type(type, lanes_), c.initial_last, next[k].second);
   }
   if (loop.divergent) phi(loop.live_hole, loop.live_type, loop.initial_live, live);
 }

@@ -117,11 +117,25 @@ class Emitter {
   Id region(ir::RegionId region);
   void instruction(Id id);
   void part_block();
+  /// A value as a phi takes it, and as it comes out of one; the type there. Truth values of lanes are wider where masks
+  /// have no registers.
+  std::string crossing_type(Type type, std::uint32_t lanes) const;
+  std::string to_cross(Type type, const std::string& value, std::uint32_t lanes);
+  std::string crossed(Type type, const std::string& value, std::uint32_t lanes);
+  bool crosses_wide(Type type, std::uint32_t lanes) const;
+  std::string widened(const std::string& mask);
+  std::string narrowed(const std::string& mask);
   void branch(Id id);
   void uniform_branch(Id id);
   void divergent_branch(Id id);
   /// Writes one side of a divergent branch, which is left out when no lane takes it.
   Texts side(Id id, ir::RegionId region, const std::string& mask, const Texts& before);
+  /// Number of instructions of a region and of those inside; sets `accesses` if memory is among what they use.
+  std::size_t size_of(ir::RegionId region, bool& accesses) const;
+  /// Whether a side has code of its own for vectors that take it as a whole; counts those that have.
+  bool has_whole_side(ir::RegionId region);
+  /// Whether what accesses memory by the present mask may be written once more without it.
+  bool pays_twofold() const;
   /// Whether a region is so little work that all lanes may do it.
   bool is_light(ir::RegionId region) const;
   struct Loop;
@@ -210,6 +224,9 @@ class Emitter {
                           const std::string& mask);
   void write_vector(Type type, std::uint32_t count, const std::string& value, const std::string& pointer,
                     std::uint32_t align, const std::string& mask);
+  /// Calls write(), once for all lanes and once for those of the mask where that pays. What it writes depends on the
+  /// mask alone, and it puts no values.
+  void write_by_mask(const std::function<void()>& write);
   /// Vectors of `lanes` lanes each as one, one after the other; their number is a power of two.
   std::string concatenated(Type type, Texts parts, std::uint32_t lanes);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
@@ -367,6 +384,8 @@ class Emitter {
   std::vector<std::vector<Id>> apart_from_;
   std::vector<Id> before_;
   std::string mask_, all_lanes_;
+  bool is_rest_ = false;       ///< some lanes never run in the code that is written
+  std::uint32_t twofold_ = 0;  ///< see pays_twofold()
   std::uint64_t shared_bytes_ = 0, private_bytes_ = 0, slot_bytes_ = 0;
   std::vector<std::uint64_t> array_offsets_;
   std::string private_base_;  ///< of the vector that runs

@@ -110,7 +110,9 @@ void Emitter::vectors(const std::string& begin, const std::string& end, Tail tai
     out_.label(rest);
     out_.jump_if(out_.def("icmp slt i64 {}, {}", position.name, end), part, after);
     out_.label(part);
+    is_rest_ = true;
     write(position.name, true);
+    is_rest_ = false;
     out_.jump(after);
   }
   out_.label(after);

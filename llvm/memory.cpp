@@ -180,6 +180,28 @@ void Emitter::write_vector(Type type, std::uint32_t count, const std::string& va
   out_.line("call void {}({} {}, ptr {}, i32 {}, {} {})", name, of, value, pointer, align, bits, mask);
 }
 
+// A masked store is some forty operations on processors without mask registers, and on others many more, so what is
+// written where all lanes run goes another way:
+//   br (%mask == all), whole, parts
+// whole: store <8 x float> %x, ptr %p                      parts: call void @llvm.masked.store(.., %mask)
+void Emitter::write_by_mask(const std::function<void()>& write) {
+  if (!pays_twofold()) return write();
+  ++twofold_;
+  const std::string mask = mask_;
+  const std::string all = out_.def("icmp eq i{} {}, -1", lanes_, mask_bits(mask));
+  const std::string whole = out_.fresh("whole"), parts = out_.fresh("parts"), after = out_.fresh("after");
+  out_.jump_if(all, whole, parts);
+  out_.label(whole);
+  mask_.clear();
+  write();
+  out_.jump(after);
+  mask_ = mask;
+  out_.label(parts);
+  write();
+  out_.jump(after);
+  out_.label(after);
+}
+
 std::string Emitter::repeated_mask(std::uint32_t times) {
   if (times == 1 || mask_.empty()) return mask_;
   std::vector<std::string> from;
@@ -328,7 +350,7 @@ void Emitter::store_contiguous(Id id, const Place& place) {
     written = out_.def("shufflevector {} {}, {} poison, {} {}", type, written, type, vector_of("i32", all),
                        lanes_of("i32", from));
   }
-  write_vector(inst.type, all, written, place.pointer, align, repeated_mask(inst.width));
+  write_by_mask([&] { write_vector(inst.type, all, written, place.pointer, align, repeated_mask(inst.width)); });
 }
 
 void Emitter::store_apart(Id id, Place& place) {

@@ -214,7 +214,8 @@ void Emitter::store_vectors(const Record& record, const Texts& values, const std
   const ir::Type type = kernel_[record.members[0]].type;
   std::vector<char> written;
   for (const std::string& value : values) written.push_back(!value.empty());
-  for (std::uint32_t number = 0; number < vectors_of(record); ++number) {
+  Texts vectors(vectors_of(record));
+  for (std::uint32_t number = 0; number < vectors.size(); ++number) {
     std::vector<FromLane> lanes(lanes_);
     bool has_part = false;
     for (std::uint32_t k = 0; k < lanes_; ++k) {
@@ -223,11 +224,16 @@ void Emitter::store_vectors(const Record& record, const Texts& values, const std
       lanes[k] = {scalar % record.stride, scalar / record.stride};
       has_part = true;
     }
-    if (!has_part) continue;
-    const std::string value = assembled(type, values, lanes);
-    write_vector(type, lanes_, value, moved(to, std::int64_t{number} * lanes_ * kScalarBytes), kScalarBytes,
-                 record_mask(record, number * lanes_, written));
+    if (has_part) vectors[number] = assembled(type, values, lanes);
   }
+  const auto write = [&] {
+    for (std::uint32_t number = 0; number < vectors.size(); ++number)
+      if (!vectors[number].empty())
+        write_vector(type, lanes_, vectors[number], moved(to, std::int64_t{number} * lanes_ * kScalarBytes),
+                     kScalarBytes, record_mask(record, number * lanes_, written));
+  };
+  const bool whole = std::ranges::all_of(written, [](char part) { return part != 0; });
+  whole ? write_by_mask(write) : write();
 }
 
 void Emitter::load_record(const Record& record, RecordForm form) {

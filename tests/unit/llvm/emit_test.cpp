@@ -149,7 +149,9 @@ TEST(LlvmEmit, LongBlocksAreParted) {
   const auto code_for = [](int accesses) {
     return code_of(kernel("long", [accesses](Arr<float> x) {
       Int i = tid();
-      for (int k = 0; k < accesses; ++k) x[i + 1000 * k] += 1.f;
+      Float sum = 0;
+      for (int k = 0; k < accesses; ++k) sum += x[i + 1000 * k];
+      x[i] = sum;
     }));
   };
   const auto longest_block = [](const llvm::Code& code) {
@@ -164,6 +166,32 @@ TEST(LlvmEmit, LongBlocksAreParted) {
   EXPECT_GT(count(many, "label %never"), 5);
   EXPECT_EQ(count(many, "\nnever:\n"), 1);
   EXPECT_LT(longest_block(many), 600);
+}
+
+// Masked stores are slow there, and so are truth values that cross from block to block.
+TEST(LlvmEmit, WithoutMaskRegistersWholeVectorsHaveNoMasksAndTruthValuesAreWide) {
+  llvm::Target avx2 = lanes(8), avx512 = lanes(8);
+  avx512.mask_registers = true;
+  const auto clamp = kernel("clamp", [](Arr<float> x) {
+    Int i = tid();
+    If (x[i] > 1.f) {
+      x[i] = 1.f;
+    }
+  });
+  EXPECT_TRUE(has(llvm::emit(clamp.trace(), avx2), "store <8 x float>"));
+  EXPECT_FALSE(has(llvm::emit(clamp.trace(), avx512), "store <8 x float>"));
+
+  const auto count_down = kernel("count down", [](Arr<float> x, Int n) {
+    Float from = x[tid()];
+    Int steps = 0;
+    While (steps<n && from> 0.f) {
+      from -= 1.f;
+      steps += 1;
+    }
+    x[tid()] = from;
+  });
+  EXPECT_FALSE(has(llvm::emit(count_down.trace(), avx2), "phi <8 x i1>"));
+  EXPECT_TRUE(has(llvm::emit(count_down.trace(), avx512), "phi <8 x i1>"));
 }
 
 TEST(LlvmEmit, AgreedBranchesAndLoopsAreScalar) {
