@@ -99,11 +99,21 @@ Code Emitter::run() {
     out_.line("ret void");
   }
   code.arena_bytes = arena_bytes_;
-  code.text = fmt::format(
-      "{}\ndefine void @{}(ptr noalias nocapture readonly %args, ptr noalias nocapture readonly %worker, i64 %begin, "
+  const std::string entry = fmt::format(
+      "\ndefine void @{}(ptr noalias nocapture readonly %args, ptr noalias nocapture readonly %worker, i64 %begin, "
       "i64 %end) #0 {{\nentry:\n{}}}\n\nattributes #0 = {{ nounwind \"no-trapping-math\"=\"true\" "
       "\"prefer-vector-width\"=\"{}\" }}\n",
-      out_.declarations(), kEntryName, out_.body(), target_.mask_registers ? 512 : 256);
+      kEntryName, out_.body(), target_.mask_registers ? 512 : 256);
+  code.text = out_.declarations() + entry;
+  for (const auto& [name, text] : out_.declared()) {
+    const auto called = called_.find(name);
+    if (called != called_.end())
+      code.own += called->second + "\n";
+    else if (text.starts_with("declare"))
+      code.own += text + "\n";
+  }
+  code.own += entry;
+  code.functions = functions_;
   return code;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "../frontend/ir/module.h"
 #include "abi.h"
+#include "real.h"
 
 namespace weft::llvm {
 
@@ -23,6 +25,9 @@ inline constexpr const char* kEntryName = "weft_kernel";
 /// An emitted kernel.
 struct Code {
   std::string text;  ///< a module with the function kEntryName, of type Entry, which names no symbol from outside
+  /// The same without the real functions that it calls, and modules with these: most kernels call the same few.
+  std::string own;
+  std::vector<RealFunction> functions;
   Split split = Split::threads;
   std::uint64_t arena_bytes = 0;  ///< see Worker::arena
 };

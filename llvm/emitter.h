@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -383,6 +384,8 @@ class Emitter {
   /// loads the access before, which has the values.
   std::vector<std::vector<Id>> apart_from_;
   std::vector<Id> before_;
+  std::vector<RealFunction> functions_;        ///< modules of the real functions that are called
+  std::map<std::string, std::string> called_;  ///< how they are declared, by name
   std::string mask_, all_lanes_;
   bool is_rest_ = false;       ///< some lanes never run in the code that is written
   std::uint32_t twofold_ = 0;  ///< see pays_twofold()

@@ -213,10 +213,13 @@ std::string Emitter::half(Op op, Type to, Operands x, std::uint32_t lanes) {
 
 std::string Emitter::real_function(Op op, Type t, Operands x, std::uint32_t lanes) {
   for (const RealFunction& function : llvm::real_function(op, t, lanes)) out_.declare(function.name, function.text);
+  const std::string name = real_function_name(op, t, lanes);
+  if (is_entry_ && called_.try_emplace(name, real_function_declaration(op, t, lanes)).second)
+    functions_.push_back({name.substr(1), real_function_module(op, t, lanes)});
   const std::string of = type_name(t, lanes);
   std::string operands;
   for (const std::string& each : x) operands += fmt::format("{}{} {}", operands.empty() ? "" : ", ", of, each);
-  return out_.def("call {} {}({})", of, real_function_name(op, t, lanes), operands);
+  return out_.def("call {} {}({})", of, name, operands);
 }
 
 }  // namespace weft::llvm

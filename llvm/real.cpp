@@ -35,6 +35,8 @@ using ir::Type;
 
 namespace {
 
+constexpr std::string_view kEffects = "readnone willreturn nounwind";
+
 /// All values vary among the lanes; one lane has nothing to vary from.
 ir::Shapes shapes_of(const ir::Module& function, std::uint32_t lanes) {
   using Kind = ir::Shape::Kind;
@@ -71,8 +73,7 @@ std::vector<RealFunction> Emitter::function(const std::string& name) {
   const std::string type = type_name(kernel_[result].type, lanes_);
   out_.line("ret {} {}", type, held(result));
   std::vector<RealFunction> pieces{
-      {name, fmt::format("define internal {} {}({}) readnone willreturn nounwind {{\nentry:\n{}}}", type, name, inputs,
-                         out_.body())}};
+      {name, fmt::format("define internal {} {}({}) {} {{\nentry:\n{}}}", type, name, inputs, kEffects, out_.body())}};
   for (const auto& [callee, text] : out_.declared()) pieces.push_back({callee, text});
   return pieces;
 }
@@ -82,6 +83,20 @@ bool is_real_function(Op op, Type) { return lib::is_real_function(op); }
 std::string real_function_name(Op op, Type type, std::uint32_t lanes) {
   return fmt::format("@weft.{}.{}", ir::info(op).name, type_suffix(type)) +
          (lanes == 1 ? std::string() : fmt::format(".v{}", lanes));
+}
+
+std::string real_function_module(Op op, Type type, std::uint32_t lanes) {
+  constexpr std::string_view kInternal = "define internal";
+  std::string text;
+  for (const RealFunction& piece : real_function(op, type, lanes)) text += piece.text + "\n";
+  return "define" + text.substr(kInternal.size());
+}
+
+std::string real_function_declaration(Op op, Type type, std::uint32_t lanes) {
+  const std::string of = type_name(type, lanes);
+  std::string operands = of;
+  for (int k = 1; k < ir::info(op).arity; ++k) operands += ", " + of;
+  return fmt::format("declare {} {}({}) {}", of, real_function_name(op, type, lanes), operands, kEffects);
 }
 
 const std::vector<RealFunction>& real_function(Op op, Type type, std::uint32_t lanes) {

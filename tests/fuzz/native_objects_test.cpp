@@ -85,12 +85,13 @@ void change_number(Random& random, Bytes& file) {
 }
 
 // Loads a file into memory between guards.
-void load(Random& random, const Bytes& file, const char* entry, Machine machine) {
+void load(Random& random, const Bytes& file, std::string_view entry, Machine machine) {
+  constexpr std::string_view kOutside[] = {"weft.sin.f32.v8"};
   constexpr std::size_t kGuard = 256;
   constexpr std::byte kUntouched{0xa5};
   const Bytes copy = file;
   try {
-    const backend::native::Object object(file, entry, machine);
+    const backend::native::Object object(file, entry, machine, kOutside);
     ASSERT_LT(object.entry(), object.bytes());
     Bytes memory(object.bytes() + 2 * kGuard, kUntouched);
     const auto untouched = [&](std::size_t first) {
@@ -98,7 +99,8 @@ void load(Random& random, const Bytes& file, const char* entry, Machine machine)
                          [](std::byte b) { return b == kUntouched; });
     };
     try {
-      object.place(memory.data() + kGuard, random() & ~0xfffull);
+      const std::uint64_t outside[] = {random()};
+      object.place(memory.data() + kGuard, random() & ~0xfffull, outside);
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::io);
     }
@@ -156,7 +158,7 @@ TEST(NativeObjectsFuzz, damaged_code_of_llvm_is_taken_or_refused) {
   const backend::native::Compiler* const compiler = backend::native::Compiler::find(&why);
   if (!compiler) GTEST_SKIP() << why;
   const Bytes good = compiler->compile(module_text());
-  const backend::native::StoredProgram stored{llvm::Split::rows, 4096, good};
+  const backend::native::StoredProgram stored{llvm::Split::rows, 4096, good, {{llvm::kEntryName, good}}};
   test::for_each_input(1000, [&](Random& random) {
     // As an entry of the cache whose checksum is right, or as an object.
     Bytes file = pack(stored);
@@ -172,6 +174,8 @@ TEST(NativeObjectsFuzz, damaged_code_of_llvm_is_taken_or_refused) {
     if (!found) return;
     EXPECT_LE(int(found->split), int(llvm::Split::groups));
     load(random, {found->object.begin(), found->object.end()}, llvm::kEntryName, kHostMachine);
+    for (const auto& [name, object] : found->functions)
+      load(random, {object.begin(), object.end()}, name, kHostMachine);
   });
 }
 

@@ -85,11 +85,12 @@ std::string_view Object::text(const Section& table, std::uint64_t offset) const 
   return {first, static_cast<const char*>(end)};
 }
 
-Object::Object(std::span<const std::byte> file, std::string_view entry, Machine machine)
+Object::Object(std::span<const std::byte> file, std::string_view entry, Machine machine,
+               std::span<const std::string_view> outside)
     : file_(file), machine_(machine) {
   read_sections(machine);
   lay_out();
-  read_symbols(entry);
+  read_symbols(entry, outside);
   check_relocations();
 }
 
@@ -142,7 +143,7 @@ void Object::lay_out() {
   bytes_ = static_cast<std::size_t>(end);
 }
 
-void Object::read_symbols(std::string_view entry) {
+void Object::read_symbols(std::string_view entry, std::span<const std::string_view> outside) {
   for (std::size_t k = 0; k < sections_.size(); ++k) {
     if (sections_[k].type != kSymbols) continue;
     if (table_) damaged("it has two tables of symbols");
@@ -156,7 +157,12 @@ void Object::read_symbols(std::string_view entry) {
     Symbol& symbol = symbols_.emplace_back();
     if (k == 0) continue;  // stands for no symbol
     symbol.name = text(sections_[table.link], row.name);
-    if (row.shndx == kUndefined) damaged("it needs '{}', which it does not have", symbol.name);
+    if (row.shndx == kUndefined) {
+      const auto found = std::ranges::find(outside, symbol.name);
+      if (found == outside.end()) damaged("it needs '{}', which it does not have", symbol.name);
+      symbol.outside = static_cast<std::size_t>(found - outside.begin());
+      continue;
+    }
     if (row.shndx >= kReserved) continue;  // names of files, among others
     if (row.shndx >= sections_.size()) damaged("symbol '{}' is in no section", symbol.name);
     const Section& section = sections_[row.shndx];
@@ -182,15 +188,17 @@ void Object::check_relocations() const {
   }
 }
 
-void Object::place(std::byte* memory, std::uint64_t address) const {
+void Object::place(std::byte* memory, std::uint64_t address, std::span<const std::uint64_t> outside) const {
   std::memset(memory, 0, bytes_);
   for (const Section& section : sections_)
     if (section.at != kNowhere) std::memcpy(memory + section.at, file_.data() + section.offset, section.bytes);
   for (const Section& section : sections_)
-    if (section.type == kRelocations && sections_[section.info].at != kNowhere) relocate(section, memory, address);
+    if (section.type == kRelocations && sections_[section.info].at != kNowhere)
+      relocate(section, memory, address, outside);
 }
 
-void Object::relocate(const Section& relocations, std::byte* memory, std::uint64_t address) const {
+void Object::relocate(const Section& relocations, std::byte* memory, std::uint64_t address,
+                      std::span<const std::uint64_t> outside) const {
   const Section& section = sections_[relocations.info];
   for (std::uint64_t k = 0; k < relocations.bytes / sizeof(RelocationRow); ++k) {
     const auto row = read<RelocationRow>(relocations.offset + k * sizeof(RelocationRow));
@@ -200,10 +208,13 @@ void Object::relocate(const Section& relocations, std::byte* memory, std::uint64
     if (bytes == 0) damaged("there is no relocation of type {}", type);
     if (row.offset > section.bytes || section.bytes - row.offset < bytes)
       damaged("a relocation is outside section {}", section.name);
-    if (number >= symbols_.size() || symbols_[number].at == kNowhere)
-      damaged("a relocation of section {} leads nowhere", section.name);
+    if (number >= symbols_.size()) damaged("a relocation of section {} leads nowhere", section.name);
+    const Symbol& symbol = symbols_[number];
+    const bool is_outside = symbol.outside < outside.size();
+    if (symbol.at == kNowhere && !is_outside) damaged("a relocation of section {} leads nowhere", section.name);
     const std::uint64_t at = section.at + row.offset;
-    const std::uint64_t value = address + symbols_[number].at + static_cast<std::uint64_t>(row.addend);
+    const std::uint64_t symbol_at = is_outside ? outside[symbol.outside] : address + symbol.at;
+    const std::uint64_t value = symbol_at + static_cast<std::uint64_t>(row.addend);
     if (!apply_relocation(machine_, type, memory + at, address + at, value))
       damaged("a relocation of section {} does not fit", section.name);
   }

@@ -12,6 +12,7 @@
 #include "../../../frontend/support/error.h"
 #include "../../../frontend/support/invalid.h"
 #include "../../../frontend/support/platform.h"
+#include "object.h"
 
 namespace weft::backend::native {
 
@@ -24,9 +25,13 @@ namespace {
 constexpr const char* kEmitterStamp = WEFT_EMITTER_STAMP;
 
 struct EntryHeader {
-  std::uint64_t arena_bytes = 0, object_bytes = 0, split = 0;
+  std::uint64_t arena_bytes = 0, object_bytes = 0, split = 0, functions = 0;
 };
-static_assert(sizeof(EntryHeader) == 24, "the header is written as it lies in memory");
+static_assert(sizeof(EntryHeader) == 32, "the header is written as it lies in memory");
+// Before each function's name and object, which follow the kernel's object.
+struct FunctionHeader {
+  std::uint64_t name_bytes = 0, object_bytes = 0;
+};
 
 // The lines of a note about a toolchain.
 constexpr std::string Toolchain::*kLines[] = {&Toolchain::version, &Toolchain::identity, &Toolchain::path};
@@ -72,7 +77,7 @@ void note(DiskCache& cache, const Toolchain& toolchain) {
 
 NativeProgram load(const StoredProgram& stored) {
   NativeProgram result;
-  result.code = LoadedCode::load(stored.object, llvm::kEntryName);
+  result.code = LoadedCode::load(stored.object, llvm::kEntryName, stored.functions);
   result.entry = reinterpret_cast<llvm::Entry>(result.code->entry());
   result.split = stored.split;
   result.arena_bytes = stored.arena_bytes;
@@ -82,20 +87,49 @@ NativeProgram load(const StoredProgram& stored) {
 }  // namespace
 
 std::vector<std::byte> pack(const StoredProgram& program) {
-  const EntryHeader header{program.arena_bytes, program.object.size(), static_cast<std::uint64_t>(program.split)};
-  std::vector<std::byte> bytes(sizeof header + program.object.size());
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::ranges::copy(program.object, bytes.begin() + sizeof header);
+  std::vector<std::byte> bytes;
+  const auto append = [&bytes](std::span<const std::byte> part) {
+    bytes.resize(bytes.size() + part.size());
+    std::ranges::copy(part, bytes.end() - std::ptrdiff_t(part.size()));
+  };
+  const EntryHeader header{program.arena_bytes, program.object.size(), static_cast<std::uint64_t>(program.split),
+                           program.functions.size()};
+  append(std::as_bytes(std::span(&header, 1)));
+  append(program.object);
+  for (const CalledFunction& each : program.functions) {
+    const FunctionHeader of_function{each.name.size(), each.object.size()};
+    append(std::as_bytes(std::span(&of_function, 1)));
+    append(std::as_bytes(std::span(each.name)));
+    append(each.object);
+  }
   return bytes;
 }
 
 std::optional<StoredProgram> unpack(std::span<const std::byte> bytes) {
+  const auto take = [&bytes](std::uint64_t count) -> std::optional<std::span<const std::byte>> {
+    if (count > bytes.size()) return std::nullopt;
+    const auto part = bytes.first(static_cast<std::size_t>(count));
+    bytes = bytes.subspan(part.size());
+    return part;
+  };
   EntryHeader header;
-  if (bytes.size() < sizeof header) return std::nullopt;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.object_bytes != bytes.size() - sizeof header) return std::nullopt;
-  if (header.split > static_cast<std::uint64_t>(llvm::Split::groups)) return std::nullopt;
-  return StoredProgram{static_cast<llvm::Split>(header.split), header.arena_bytes, bytes.subspan(sizeof header)};
+  const auto first = take(sizeof header);
+  if (!first) return std::nullopt;
+  std::memcpy(&header, first->data(), sizeof header);
+  const auto object = take(header.object_bytes);
+  if (!object || header.split > static_cast<std::uint64_t>(llvm::Split::groups)) return std::nullopt;
+  StoredProgram result{static_cast<llvm::Split>(header.split), header.arena_bytes, *object, {}};
+  for (std::uint64_t k = 0; k < header.functions; ++k) {
+    FunctionHeader of_function;
+    const auto sizes = take(sizeof of_function);
+    if (!sizes) return std::nullopt;
+    std::memcpy(&of_function, sizes->data(), sizeof of_function);
+    const auto name = take(of_function.name_bytes), code = take(of_function.object_bytes);
+    if (!name || !code) return std::nullopt;
+    result.functions.push_back({{reinterpret_cast<const char*>(name->data()), name->size()}, *code});
+  }
+  if (!bytes.empty()) return std::nullopt;
+  return result;
 }
 
 std::vector<std::byte> pack(const Toolchain& toolchain) {
@@ -199,8 +233,13 @@ NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel,
   const llvm::Code code = llvm::emit(kernel, processor_.target, by_rows);
   emitted_.fetch_add(1);
   try {
-    const std::vector<std::byte> object = compiler.compile(code.text);
-    const StoredProgram stored{code.split, code.arena_bytes, object};
+    const std::vector<std::byte> object = compiler.compile(code.own);
+    StoredProgram stored{code.split, code.arena_bytes, object, {}};
+    std::vector<std::shared_ptr<const std::vector<std::byte>>> functions;
+    for (const llvm::RealFunction& each : code.functions) {
+      functions.push_back(function(compiler, each, key_of(compiler.toolchain(), processor_)));
+      stored.functions.push_back({each.name, *functions.back()});
+    }
     NativeProgram program = load(stored);
     cache_.put(key, pack(stored));
     return program;
@@ -212,6 +251,26 @@ NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel,
                   kernel.loc);
     throw Error(e.kind(), e.message(), kernel.name, kernel.loc);
   }
+}
+
+// The sine takes as long to compile as a hundred other operations.
+std::shared_ptr<const std::vector<std::byte>> Programs::function(const Compiler& compiler,
+                                                                 const llvm::RealFunction& function,
+                                                                 const std::string& key) {
+  const std::string cache_key = fmt::format("native-function:{}:{}", function.name, key);
+  const std::lock_guard lock(functions_mutex_);
+  auto& known = functions_[cache_key];
+  if (known) return known;
+  if (auto bytes = cache_.get(cache_key)) try {
+      (void)Object(*bytes, function.name);
+      return known = std::make_shared<const std::vector<std::byte>>(*std::move(bytes));
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::io) throw;
+      rejected_.fetch_add(1);
+    }
+  std::vector<std::byte> object = compiler.compile(function.text);
+  cache_.put(cache_key, object);
+  return known = std::make_shared<const std::vector<std::byte>>(std::move(object));
 }
 
 CompileStats Programs::stats() const {

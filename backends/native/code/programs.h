@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +33,7 @@ struct StoredProgram {
   llvm::Split split = llvm::Split::threads;
   std::uint64_t arena_bytes = 0;
   std::span<const std::byte> object;
+  std::vector<CalledFunction> functions;
 };
 std::vector<std::byte> pack(const StoredProgram& program);
 /// The parts of what pack() returned, or nothing if it is damaged.
@@ -72,6 +75,9 @@ class Programs {
   std::optional<NativeProgram> find(const std::string& key);
   Compiler& load_compiler();
   NativeProgram make(const Compiler& compiler, const ir::Module& kernel, bool by_rows, const std::string& key);
+  /// The object of a real function, compiled once. \param key  of the toolchain
+  std::shared_ptr<const std::vector<std::byte>> function(const Compiler& compiler, const llvm::RealFunction& function,
+                                                         const std::string& key);
 
   DiskCache cache_;
   const Request request_;
@@ -80,6 +86,8 @@ class Programs {
   const std::string key_;
   std::atomic<Compiler*> compiler_;  // null until a kernel needs it
   std::atomic<std::uint64_t> emitted_{0}, loaded_{0}, rejected_{0};
+  std::mutex functions_mutex_;
+  std::map<std::string, std::shared_ptr<const std::vector<std::byte>>> functions_;  // by the key in the cache
 };
 
 }  // namespace weft::backend::native

@@ -164,6 +164,22 @@ TEST(NativeObject, EveryShorterFileIsRefused) {
   }
 }
 
+TEST(NativeObject, SymbolsFromOutsideHaveTheAddressesThatAreGiven) {
+  TestObject object = table_object(Machine::x86_64);
+  object.symbols.push_back({"g", 0, 0, 0x10});
+  object.relocations.push_back({8, 1, std::uint32_t(object.symbols.size()), 5, TestObject::kConstants});
+  const Bytes file = object.write();
+  const std::string_view names[] = {"h", "g"};
+  EXPECT_THROW(Object(file, "f", Machine::x86_64, std::span(names).first(1)), Error);
+  const Object read(file, "f", Machine::x86_64, names);
+  Bytes memory(read.bytes());
+  const std::uint64_t address = 0x7fff12345000, addresses[] = {1, 0x7fff12346010};
+  read.place(memory.data(), address, addresses);
+  EXPECT_EQ(word(memory, 24), 0x12346015u);
+  EXPECT_EQ(word(memory, 28), 0x7fffu);
+  EXPECT_THROW(read.place(memory.data(), address), Error) << "leads nowhere";
+}
+
 TEST(NativeObject, FunctionsFromOutsideAreNamed) {
   EXPECT_EQ(refusal([](TestObject& o) {
               o.symbols.push_back({"memcpy", 0, 0, 0x10});

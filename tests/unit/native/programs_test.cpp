@@ -2,7 +2,9 @@
 #include "../../../backends/native/code/programs.h"
 
 #include <gtest/gtest.h>
+#include <weft/weft.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -179,7 +181,7 @@ TEST_F(NativePrograms, ACachedKernelNeedsNoLlvm) {
   {
     const llvm::Code code = llvm::emit(add_kernel(5), programs->processor().target);
     const Bytes object = compiler->compile(code.text);
-    files.put(key(*programs, 5), pack(StoredProgram{code.split, code.arena_bytes, object}));
+    files.put(key(*programs, 5), pack(StoredProgram{code.split, code.arena_bytes, object, {}}));
   }
   compile(*programs, 5);
   expect_counts(*programs, 0, 1, 0);
@@ -227,7 +229,7 @@ TEST_F(NativePrograms, EntriesThatAreNoProgramAreMadeAnew) {
   damaged[0].clear();
   damaged[1].resize(good.size() - 1);
   damaged[2][16] = std::byte(3);  // no such split
-  damaged[3][24] = std::byte(0);  // no ELF object
+  damaged[3][32] = std::byte(0);  // no ELF object
   for (const Bytes& bytes : damaged) {
     cache().put(file_key, bytes);
     const auto programs = open();
@@ -236,6 +238,54 @@ TEST_F(NativePrograms, EntriesThatAreNoProgramAreMadeAnew) {
     EXPECT_GE(programs->stats().rejected, 1u);
     EXPECT_EQ(cache().get(file_key), good);
   }
+}
+
+// Real functions are compiled once for all kernels, and kept beside each.
+TEST_F(NativePrograms, KernelsShareTheirRealFunctions) {
+  const auto sine = [](int added) {
+    return kernel("sine",
+                  [added](Arr<const float> x, Arr<float> y) {
+                    Int i = tid();
+                    y[i] = sin(x[i]) + float(added);
+                  })
+        .trace();
+  };
+  const auto value_at_one = [](const NativeProgram& program) {
+    std::vector<float> x(64, 1.f), y(64, 0.f);
+    struct {
+      std::uint32_t threads = 64, unused = 0;
+      std::uint64_t x, x_size = 64, y, y_size = 64;
+    } args{64, 0, reinterpret_cast<std::uint64_t>(x.data()), 64, reinterpret_cast<std::uint64_t>(y.data()), 64};
+    const llvm::Worker worker;
+    program.entry(reinterpret_cast<const std::byte*>(&args), &worker, 0, 64);
+    return y[63];
+  };
+  const auto compiled = [&](Programs& programs, int added) {
+    const ir::Module module = sine(added);
+    return value_at_one(programs.compile(module, ir::hash(module)));
+  };
+  const auto first = open();
+  const llvm::Code code = llvm::emit(sine(1), first->processor().target);
+  ASSERT_EQ(code.functions.size(), 1u);
+  EXPECT_EQ(code.own.find("define internal"), std::string::npos) << code.own;
+  const std::string function_key = "native-function:" + code.functions[0].name + ":" + first->key();
+  EXPECT_FLOAT_EQ(compiled(*first, 1), std::sin(1.f) + 1);
+  const Bytes object = cache().get(function_key).value();
+  EXPECT_FLOAT_EQ(compiled(*open(), 2), std::sin(1.f) + 2) << "with the function of the first one";
+  // One that is damaged is made anew.
+  cache().put(function_key, Bytes(object.size()));
+  const auto second = open();
+  EXPECT_FLOAT_EQ(compiled(*second, 3), std::sin(1.f) + 3);
+  EXPECT_EQ(second->stats().rejected, 1u);
+  EXPECT_EQ(cache().get(function_key), object);
+  // An entry that was cut short is no program.
+  const std::string file_key = "native:" + to_hex(ir::hash(sine(1))) + ":rows:" + first->key();
+  const Bytes whole = cache().get(file_key).value();
+  ASSERT_TRUE(unpack(whole));
+  ASSERT_EQ(unpack(whole)->functions.size(), 1u);
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(unpack(std::span(whole).first(length))) << length;
+  EXPECT_FLOAT_EQ(compiled(*open(), 1), std::sin(1.f) + 1) << "from the cache";
 }
 
 TEST_F(NativePrograms, WithoutACacheEachIsCompiled) {
