@@ -178,14 +178,15 @@ std::size_t Emitter::size_of(RegionId region, bool& accesses) const {
     accesses = accesses || inst.op == Op::load || inst.op == Op::store;
     for (const RegionId inner : inst.regions)
       if (inner != kNone) size += size_of(inner, accesses);
+    if (size > kTwoSides) break;
   }
   return size;
 }
 
 // Masked accesses cost more than others where masks have no registers, and most vectors take one side as a whole.
-bool Emitter::has_whole_side(RegionId region) {
+bool Emitter::has_whole_side(RegionId region) const {
   bool accesses = false;
-  return pays_twofold() && size_of(region, accesses) <= kTwoSides && accesses && ++twofold_;
+  return pays_twofold() && size_of(region, accesses) <= kTwoSides && accesses;
 }
 
 // Some passes of LLVM take time by the square of the blocks.
@@ -215,6 +216,7 @@ Emitter::Texts Emitter::side(Id id, RegionId region_id, const std::string& mask,
     out_.label(on);
     mask_ = mask;
     if (has_whole_side(region_id)) {
+      ++twofold_;
       const std::string whole = out_.fresh("whole"), parts = out_.fresh("parts");
       out_.jump_if(out_.def("icmp eq i{} {}, -1", lanes_, mask_bits(mask)), whole, parts);
       out_.label(whole);

@@ -131,10 +131,11 @@ class Emitter {
   void divergent_branch(Id id);
   /// Writes one side of a divergent branch, which is left out when no lane takes it.
   Texts side(Id id, ir::RegionId region, const std::string& mask, const Texts& before);
-  /// Number of instructions of a region and of those inside; sets `accesses` if memory is among what they use.
+  /// Number of instructions of a region and of those inside, as far as a side may be written twice; sets `accesses` if
+  /// memory is among what they use.
   std::size_t size_of(ir::RegionId region, bool& accesses) const;
-  /// Whether a side has code of its own for vectors that take it as a whole; counts those that have.
-  bool has_whole_side(ir::RegionId region);
+  /// Whether a side has code of its own for vectors that take it as a whole. The mask is the side's.
+  bool has_whole_side(ir::RegionId region) const;
   /// Whether what accesses memory by the present mask may be written once more without it.
   bool pays_twofold() const;
   /// Whether a region is so little work that all lanes may do it.
