@@ -27,7 +27,7 @@ struct Code {
   std::string text;  ///< a module with the function kEntryName, of type Entry, which names no symbol from outside
   /// The same without the real functions that it calls, and modules with these: most kernels call the same few.
   std::string own;
-  std::vector<RealFunction> functions;
+  std::vector<FunctionModule> functions;
   Split split = Split::threads;
   std::uint64_t arena_bytes = 0;  ///< see Worker::arena
 };

@@ -385,7 +385,7 @@ class Emitter {
   /// loads the access before, which has the values.
   std::vector<std::vector<Id>> apart_from_;
   std::vector<Id> before_;
-  std::vector<RealFunction> functions_;        ///< modules of the real functions that are called
+  std::vector<FunctionModule> functions_;      ///< the real functions that are called
   std::map<std::string, std::string> called_;  ///< how they are declared, by name
   std::string mask_, all_lanes_;
   bool is_rest_ = false;       ///< some lanes never run in the code that is written

@@ -215,7 +215,7 @@ std::string Emitter::real_function(Op op, Type t, Operands x, std::uint32_t lane
   for (const RealFunction& function : llvm::real_function(op, t, lanes)) out_.declare(function.name, function.text);
   const std::string name = real_function_name(op, t, lanes);
   if (is_entry_ && called_.try_emplace(name, real_function_declaration(op, t, lanes)).second)
-    functions_.push_back({name.substr(1), real_function_module(op, t, lanes)});
+    functions_.push_back(real_function_module(op, t, lanes));
   const std::string of = type_name(t, lanes);
   std::string operands;
   for (const std::string& each : x) operands += fmt::format("{}{} {}", operands.empty() ? "" : ", ", of, each);

@@ -85,11 +85,11 @@ std::string real_function_name(Op op, Type type, std::uint32_t lanes) {
          (lanes == 1 ? std::string() : fmt::format(".v{}", lanes));
 }
 
-std::string real_function_module(Op op, Type type, std::uint32_t lanes) {
+FunctionModule real_function_module(Op op, Type type, std::uint32_t lanes) {
   constexpr std::string_view kInternal = "define internal";
   std::string text;
   for (const RealFunction& piece : real_function(op, type, lanes)) text += piece.text + "\n";
-  return "define" + text.substr(kInternal.size());
+  return {real_function_name(op, type, lanes).substr(1), "define" + text.substr(kInternal.size())};
 }
 
 std::string real_function_declaration(Op op, Type type, std::uint32_t lanes) {

@@ -26,8 +26,12 @@ struct RealFunction {
 /// Accuracy: frontend/real/real32.h, docs/semantics.md. Thread-safe.
 const std::vector<RealFunction>& real_function(ir::Op op, ir::Type type, std::uint32_t lanes);
 
-/// The function as a module of its own, which other modules call by its name.
-std::string real_function_module(ir::Op op, ir::Type type, std::uint32_t lanes);
+/// A module with one function, which other modules call.
+struct FunctionModule {
+  std::string name;  ///< of the symbol: "weft.sin.f32.v8"
+  std::string text;
+};
+FunctionModule real_function_module(ir::Op op, ir::Type type, std::uint32_t lanes);
 /// How a module declares the function that it calls in another one.
 std::string real_function_declaration(ir::Op op, ir::Type type, std::uint32_t lanes);
 

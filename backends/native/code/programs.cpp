@@ -236,7 +236,7 @@ NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel,
     const std::vector<std::byte> object = compiler.compile(code.own);
     StoredProgram stored{code.split, code.arena_bytes, object, {}};
     std::vector<std::shared_ptr<const std::vector<std::byte>>> functions;
-    for (const llvm::RealFunction& each : code.functions) {
+    for (const llvm::FunctionModule& each : code.functions) {
       functions.push_back(function(compiler, each, key_of(compiler.toolchain(), processor_)));
       stored.functions.push_back({each.name, *functions.back()});
     }
@@ -255,7 +255,7 @@ NativeProgram Programs::make(const Compiler& compiler, const ir::Module& kernel,
 
 // The sine takes as long to compile as a hundred other operations.
 std::shared_ptr<const std::vector<std::byte>> Programs::function(const Compiler& compiler,
-                                                                 const llvm::RealFunction& function,
+                                                                 const llvm::FunctionModule& function,
                                                                  const std::string& key) {
   const std::string cache_key = fmt::format("native-function:{}:{}", function.name, key);
   const std::lock_guard lock(functions_mutex_);

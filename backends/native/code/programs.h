@@ -76,7 +76,7 @@ class Programs {
   Compiler& load_compiler();
   NativeProgram make(const Compiler& compiler, const ir::Module& kernel, bool by_rows, const std::string& key);
   /// The object of a real function, compiled once. \param key  of the toolchain
-  std::shared_ptr<const std::vector<std::byte>> function(const Compiler& compiler, const llvm::RealFunction& function,
+  std::shared_ptr<const std::vector<std::byte>> function(const Compiler& compiler, const llvm::FunctionModule& function,
                                                          const std::string& key);
 
   DiskCache cache_;
