@@ -48,11 +48,37 @@ Int link_of(const Arr<T>& halves, const Int& child) {
 Half load_half(const Arr<vec4>& halves, const Int& child);
 void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
 
-/// Further places in BvhData::info, for builds: the number of the node that becomes node 0; six words for the bounds of
-/// the boxes' centres.
+/// Further places in BvhData::info, for builds: the builder's number of the root; six words for the bounds of the
+/// boxes' centres.
 inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + kCurveBounds;
 
-/// A build in progress: the arrays of the tree, and those that only the build needs.
+/// What a builder says of a node, for lay_out().
+struct NodeRecord {
+  Int parent;  ///< as in BvhData::parents
+  /// How far the node's number is to be from its parent's: 1, and for a second child the size of the first one more.
+  Int step;
+  /// The number of nodes below it, itself included, that stay nodes; or if it becomes a leaf of several primitives,
+  /// their number, negative.
+  Int size;
+  Int leaves;  ///< the primitives of those of its children that are leaves, or become leaves
+
+  static NodeRecord load(const Arr<const vec4i>& records, const Int& node) {
+    const Vec4i r = records[node];
+    return {r.x, r.y, r.z, r.w};
+  }
+  /// Builders know the first half of a record when the node gets a parent, the second when it gets its children.
+  static void store_above(const Arr<vec4i>& records, const Int& node, const Int& parent, const Int& step) {
+    records[node].x = parent;
+    records[node].y = step;
+  }
+  static void store_below(const Arr<vec4i>& records, const Int& node, const Int& size, const Int& leaves) {
+    records[node].z = size;
+    records[node].w = leaves;
+  }
+};
+
+/// A build in progress: the tree with its builder's own nodes and the primitives along the curve, and the arrays that
+/// only the build needs. The tree's parents are not written, see NodeRecord.
 struct BvhBuild {
   const BvhData& data;
   Array<int> arrived;  ///< by node; zeros before and after each pass
@@ -60,17 +86,11 @@ struct BvhBuild {
   /// Sorted along the curve; one of the two is null.
   Array<unsigned> keys;
   Array<std::uint64_t> fine_keys;
-  Array<int> order;  ///< the primitives in that order; data.primitives itself if leaves are runs of places
-  /// Spans of nodes, by node, if leaves are packed: the least place, and the number of primitives up to 15, plus
-  /// kIsLeaf if they become one leaf.
-  Array<vec2i> spans;
+  Array<vec4i> records;  ///< by node, see NodeRecord
 
   Device device() const { return data.info.device(); }
   std::int64_t count() const { return data.count; }
 };
-
-/// Mark of a node that becomes a leaf, see BvhBuild::spans.
-inline constexpr int kIsLeaf = 16;
 
 /// How high the cut between two neighbouring places is: the first bit in which they differ, in their groups, then in
 /// their keys, then in the places themselves. The two cuts beside a range are never equal.
@@ -138,19 +158,18 @@ class Climb {
   Cut<B> left_, right_;
 };
 
-/// Fills the bounds of the centres, the keys, `order` and data.groups.
+/// Fills the bounds of the centres, the keys, data.primitives and data.groups.
 /// \param groups  by primitive; null without groups
 void order_by_curve(const BvhBuild& build, const Array<int>& groups);
 /// Makes nodes by common bits of the keys.
 void build_lbvh(const BvhBuild& build);
-/// Makes nodes by merging the nearest clusters, down to single primitives.
+/// Makes nodes by merging the nearest clusters, down to single primitives, and marks those that become leaves.
 void build_hploc(const BvhBuild& build);
-/// Turns the subtrees that build_hploc() has marked into leaves, and fills data.primitives.
-void pack_leaves(const BvhBuild& build);
-/// Fills data.group_roots with the numbers that nodes have after move_root().
+/// Fills data.group_roots, with the builder's numbers.
 void name_group_roots(const BvhBuild& build);
-/// Makes the node that info names number 0, which all later passes rely on.
-void move_root(const BvhBuild& build);
+/// Writes nodes, parents and primitives of `tree` in the order of walks, and finds its depth; the root becomes node 0.
+/// What else `tree` has is the build's.
+void lay_out(const BvhBuild& build, const BvhData& tree);
 /// Computes all boxes anew from those of the primitives.
 void refit_boxes(const BvhData& data, const Array<int>& arrived);
 

@@ -17,19 +17,16 @@ Int group_below(const Arr<int>& groups, const Int& link) { return groups[select(
 // A group hangs from the node that has it on one side and others on the other side. A node is within a group if both
 // its children contain primitives of one group: children of a node that joins groups never do.
 auto name_kernel() {
-  return kernel("bvh_name_group_roots", [](Var<BvhData> bvh, Arr<const vec4> halves, Int n) {
+  return kernel("bvh_name_group_roots", [](Var<BvhData> bvh, Arr<const vec4> halves, Arr<const vec4i> records, Int n) {
     Int node = tid();
     const Arr<int> groups = bvh.groups;
-    If (bvh.parents[node] >= -1) {
+    If (records[node].x >= -1) {
       Int links[2], below[2];
       for (int side = 0; side < 2; ++side) {
         links[side] = link_of(halves, node * 2 + side);
         below[side] = group_below(groups, links[side]);
       }
-      const Int root = Int(bvh.info[kBvhRoot]);
       If (below[0] != below[1]) {
-        // move_root() will exchange the numbers of the root and node 0.
-        const Int later = select(node == root, 0, select(node == 0, root, node));
         for (int side = 0; side < 2; ++side) {
           Bool within = links[side] < 0;
           If (!within) {
@@ -37,12 +34,12 @@ auto name_kernel() {
                      group_below(groups, link_of(halves, links[side] * 2 + 1));
           }
           If (within) {
-            bvh.group_roots[lower_bound(groups, 0, n, below[side])] = later * 2 + side;
+            bvh.group_roots[lower_bound(groups, 0, n, below[side])] = node * 2 + side;
           }
         }
       }
       Else {
-        If (node == root) {
+        If (node == Int(bvh.info[kBvhRoot])) {
           bvh.group_roots[0] = kBvhWhole;
         }
       }
@@ -54,7 +51,7 @@ auto name_kernel() {
 
 void name_group_roots(const BvhBuild& build) {
   static const auto k = name_kernel();
-  launch(k, build.data.nodes.shape(0), build.data, halves_of(build.data.nodes), build.count());
+  launch(k, build.data.nodes.shape(0), build.data, halves_of(build.data.nodes), build.records, build.count());
 }
 
 }  // namespace detail

@@ -29,7 +29,7 @@ struct Cluster {
   TracedBox box;
   Int link;   ///< as in BvhNode
   Int first;  ///< the least place of its primitives, which no other cluster has
-  Int size;   ///< the height in nodes; if leaves are packed, see Size
+  Int size;   ///< the number of its nodes; if leaves are packed, see Size
 };
 
 Float half_area(const TracedBox& b) {
@@ -39,26 +39,29 @@ Float half_area(const TracedBox& b) {
 
 /// The contents of a cluster if leaves are packed, and the cost of a search there that finds nothing, by the surface
 /// area heuristic: a visit to a node costs as much as a primitive. One word, because a cluster goes from lane to lane
-/// as a whole: bits 0 to 3 are the number of primitives (15: at least as many), those above are the height in nodes. A
-/// cluster that may become one leaf has at most 8 primitives, so that three bits hold the height; the rest is the part
-/// of the leaf's cost that nodes save.
+/// as a whole. If the cluster may become one leaf, it has at most 8 primitives: bits 0 to 3 are their number, 4 to 6
+/// that of the nodes, and the rest is the part of the leaf's cost that nodes save. If not, the word is the number of
+/// nodes, negative.
 struct Size {
-  Int number, height;
+  Int number;   ///< of primitives; kMany if it cannot become one leaf
+  Int nodes;    ///< 0 if it becomes one leaf
   Float saved;  ///< from 0 to 1; 0 if it becomes one leaf
 
-  static Size of(const Int& word, const Int& leaf_size) {
-    Int number = word & 15, above = word >> 4;
-    Bool small = number <= leaf_size;
-    return {number, select(small, above & 7, above), select(small, Float(above >> 3) * (1.f / kParts), 0.f)};
+  static Size of(const Int& word) {
+    const Bool small = word >= 0;
+    return {select(small, word & 15, kMany), select(small, (word >> 4) & 7, -word),
+            select(small, Float(word >> 7) * (1.f / kParts), 0.f)};
   }
   Int word(const Int& leaf_size) const {
-    Int parts = min(Int(saved * float(kParts)), kParts - 1);
-    return number + (height << 4) + select(number <= leaf_size, parts << 7, 0);
+    const Int parts = min(Int(saved * float(kParts)), kParts - 1);
+    return select(number <= leaf_size, number + (nodes << 4) + (parts << 7), -nodes);
   }
   /// Costs nothing in an empty box, which is never visited.
   Float cost(const TracedBox& box) const {
     return select(box.lower.x <= box.upper.x, half_area(box) * Float(number) * (1.f - saved), 0.f);
   }
+
+  static constexpr int kMany = 1 << 20;
 
  private:
   static constexpr int kParts = 1 << 23;
@@ -187,31 +190,39 @@ class SetBits {
 struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;
-  Arr<vec2i> spans;  ///< see BvhBuild
-  bool packs;        ///< leaves are packed; if not, a primitive has height 0 and there are no Sizes
+  Arr<vec4i> records;
+  bool packs;     ///< leaves are packed; if not, there are no Sizes
+  Int leaf_size;  ///< fewer than all primitives, because the root stays a node
 
-  Int height(const Cluster& c) const { return packs ? Size::of(c.size, bvh.leaf_size).height : c.size; }
-  /// The size of the cluster that joins two others, of which the first has the lower places; notes what `node` may
-  /// become.
+  Int nodes(const Cluster& c) const { return packs ? Size::of(c.size).nodes : c.size; }
+  /// The primitives of a cluster that is a leaf, or becomes one; 0 for others.
+  Int leaf_count(const Cluster& c) const {
+    if (!packs) return select(c.size == 0, 1, 0);
+    const Size size = Size::of(c.size);
+    return select(size.nodes == 0, size.number, 0);
+  }
+  /// The size of the cluster that joins two others; records it for `node`.
   /// \param is_node  false for threads that have no such node
   /// \param across   see merge_nearest()
   Int join_sizes(const Cluster& a, const Cluster& b, const TracedBox& both, const Int& node, const Bool& is_node,
                  const Bool& across) const {
-    if (!packs) return max(a.size, b.size) + 1;
-    const Int& leaf_size = bvh.leaf_size;
-    const Size of_a = Size::of(a.size, leaf_size), of_b = Size::of(b.size, leaf_size);
-    Size size{select(across, 15, min(of_a.number + of_b.number, 15)), max(of_a.height, of_b.height) + 1, 0.f};
-    If (size.number <= leaf_size) {
-      Float as_leaf = size.cost(both), as_node = half_area(both) + of_a.cost(a.box) + of_b.cost(b.box);
-      // False for areas of 0, infinite ones and NaN.
-      Bool saves = as_node < as_leaf;
-      size.saved = select(saves, 1.f - as_node / as_leaf, 0.f);
-      size.height = select(saves, size.height, 0);
+    Size size{Int(Size::kMany), nodes(a) + nodes(b) + 1, 0.f};
+    if (packs) {
+      const Size of_a = Size::of(a.size), of_b = Size::of(b.size);
+      size.number = select(across, Size::kMany, of_a.number + of_b.number);
+      If (size.number <= leaf_size) {
+        Float as_leaf = size.cost(both), as_node = half_area(both) + of_a.cost(a.box) + of_b.cost(b.box);
+        // False for areas of 0, infinite ones and NaN.
+        Bool saves = as_node < as_leaf;
+        size.saved = select(saves, 1.f - as_node / as_leaf, 0.f);
+        size.nodes = select(saves, size.nodes, 0);
+      }
     }
     If (is_node) {
-      spans[node] = Vec2i(a.first, size.number + select(size.height > 0, 0, kIsLeaf));
+      NodeRecord::store_below(records, node, select(size.nodes > 0, size.nodes, -size.number),
+                              leaf_count(a) + leaf_count(b));
     }
-    return size.word(leaf_size);
+    return packs ? size.word(leaf_size) : size.nodes;
   }
 };
 
@@ -237,7 +248,7 @@ void merge_nearest(Clusters& c, Int& count, const Output& out, const Bool& acros
     If (pair) {
       Int child = node * 2 + Int(second);
       If (own.link >= 0) {
-        out.bvh.parents[own.link] = child;
+        NodeRecord::store_above(out.records, own.link, child, 1 + select(second, out.nodes(other), 0));
       }
       store_half(out.halves, child, {own.box, own.link, select(own.link >= 0, 0, 1)});
     }
@@ -367,12 +378,12 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
   return kernel("bvh_hploc",
                 [width, grouped, packs](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
                                         Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts,
-                                        Arr<vec2i> spans, Int n) {
+                                        Arr<vec4i> records, Int n) {
                   const tracing::AnyFloats any;
                   const tracing::AsWritten as_written;
                   const int left = merged_by(width) / 2;
                   const Lists lists{bounds, sizes, counts, count_shift(width, grouped)};
-                  const Output out{bvh, halves, spans, packs};
+                  const Output out{bvh, halves, records, packs, min(bvh.leaf_size, n - 1)};
                   Int i = tid(), first = i, last = i, split = 0;
                   Bool climbs = i < n, due = false, is_group = false;
                   const Arr<int> groups = bvh.groups;
@@ -399,9 +410,8 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
                       }
                       merge_halves(c, count, lists, out, order, range, goal);
                       If (whole & (c.lane == 0)) {
-                        bvh.parents[c.slots[0].link] = -1;
+                        NodeRecord::store_above(records, c.slots[0].link, -1, 0);
                         bvh.info[kBvhRoot] = UInt(c.slots[0].link);
-                        bvh.info[kBvhDepth] = UInt(max(out.height(c.slots[0]), 1));
                       }
                       climbs = climbs & !(whole & (c.lane == worker));
                       due = due & (c.lane != worker);
@@ -456,8 +466,8 @@ void build_from(const BvhBuild& build, const Array<B>& keys) {
   const std::int64_t n = build.count(), threads = (n + kBlock - 1) / kBlock * kBlock;
   const int shift = count_shift(int(device.native().info().subgroup_size), build.grouped);
   launch(hploc_kernel_for<B>(device, build.grouped, build.data.leaf_size > 1), threads, build.data,
-         halves_of(build.data.nodes), build.arrived, keys, build.order, Array<vec4>::empty(device, 2 * n),
-         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1), build.spans, n);
+         halves_of(build.data.nodes), build.arrived, keys, build.data.primitives, Array<vec4>::empty(device, 2 * n),
+         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1), build.records, n);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct BvhData {
   int count = 0;
   /// The most primitives in a leaf.
   int leaf_size = 1;
-  /// The nodes; node 0 is the root. There are at most one fewer than primitives, and at least one. With leaves of
-  /// several primitives some numbers name no node, and nothing links to them.
+  /// The nodes, depth first: the root is node 0, and a first child follows its parent. There are at most one fewer than
+  /// primitives, and at least one. With leaves of several primitives the last numbers name no node.
   Array<BvhNode> nodes;
   /// The numbers of the primitives, leaf by leaf: leaf with link l and count c has places ~l to ~l + c - 1.
   Array<int> primitives;
@@ -40,8 +40,8 @@ struct BvhData {
   Array<vec3> lowers, uppers;
   /// The words at detail::kBvhDepth and kBvhIgnored.
   Array<unsigned> info;
-  /// The primitive's group, by place, ascending; and at the first place of each group the name of the group's root, see
-  /// BvhRoot. Without groups, one element each, and the second is kBvhNothing.
+  /// The groups of all primitives, ascending; and where each group begins there, the name of its root, see BvhRoot.
+  /// Without groups, one element each, and the second is kBvhNothing.
   Array<int> groups, group_roots;
 };
 WEFT_STRUCT(BvhData, tag, count, leaf_size, nodes, primitives, parents, lowers, uppers, info, groups, group_roots);

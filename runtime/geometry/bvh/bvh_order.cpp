@@ -91,7 +91,7 @@ void sort_pairs(const BvhBuild& build, const Array<K>& keys, int bits) {
   const Row<std::uint8_t> nodes(build.data.nodes);
   SortOptions options{.end_bit = bits};
   if (std::uint64_t(nodes.size()) >= weft::radix_sort_scratch_bytes<K, int>(keys.size())) options.scratch = nodes;
-  radix_sort_pairs(keys, build.order, options);
+  radix_sort_pairs(keys, build.data.primitives, options);
 }
 
 template <class B>
@@ -99,13 +99,13 @@ void order_by(const BvhBuild& build, const Array<B>& keys, const Array<int>& gro
   const BvhData& d = build.data;
   static const auto first_keys = keys_kernel<B>(false);
   static const auto keys_again = keys_kernel<B>(true);
-  launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
+  launch(first_keys, build.count(), d.lowers, d.uppers, d.info, keys, build.data.primitives);
   sort_pairs(build, keys, sizeof(B) == 8 ? 60 : 30);
   if (!build.grouped) return;
   // The sort is stable: the order within a group stays.
-  launch(gather_kernel<int, int>(), build.count(), d.groups, groups, build.order);
+  launch(gather_kernel<int, int>(), build.count(), d.groups, groups, build.data.primitives);
   sort_pairs(build, d.groups, 32);
-  launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.order);
+  launch(keys_again, build.count(), d.lowers, d.uppers, d.info, keys, build.data.primitives);
 }
 
 }  // namespace

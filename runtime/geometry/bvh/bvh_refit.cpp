@@ -1,4 +1,4 @@
-// Finishes a tree of any builder: makes its root node 0, and computes its boxes anew.
+// Computes the boxes of a tree anew, and reads and writes halves of its nodes.
 #include "../../../frontend/language/any_floats.h"
 #include "../../core/view.h"
 #include "bvh_build.h"
@@ -6,44 +6,6 @@
 namespace weft::detail {
 
 namespace {
-
-// Exchanges the numbers of node 0 and the root, r: their contents, the link to node 0 (nothing links to the root), and
-// what their children and the tree say of their parents.
-auto move_root_kernel() {
-  return kernel("bvh_move_root", [](Var<BvhData> bvh) {
-    const tracing::AnyFloats any;
-    Int r = Int(bvh.info[kBvhRoot]);
-    If (r != 0) {
-      Var<BvhNode> root = bvh.nodes[r], other = bvh.nodes[0];
-      Int up = bvh.parents[0];
-      bvh.nodes[0] = root;
-      bvh.nodes[r] = other;
-      const auto adopt = [&](const Var<BvhNode>& node, const Int& number) {
-        Int links[] = {bitcast<int>(node.lower0.w), bitcast<int>(node.lower1.w)};
-        for (int side = 0; side < 2; ++side)
-          If (links[side] >= 0) {
-            bvh.parents[links[side]] = number * 2 + side;
-          }
-      };
-      If (up >= 0) {
-        adopt(other, r);
-      }  // if not, there was no node 0
-      adopt(root, 0);
-      // If the root was the parent of node 0, that parent is now node 0 itself.
-      If (up >= 0) {
-        Int parent = select(up / 2 == r, 0, up / 2);
-        If (up % 2 == 0) {
-          bvh.nodes[parent].lower0.w = bitcast<float>(r);
-        }
-        Else { bvh.nodes[parent].lower1.w = bitcast<float>(r); }
-        bvh.parents[r] = parent * 2 + up % 2;
-      }
-      Else { bvh.parents[r] = -2; }
-      bvh.parents[0] = -1;
-      bvh.info[kBvhRoot] = 0u;
-    }
-  });
-}
 
 // The thread of each node joins the boxes of the leaves among its children. Each child counts one when it is done (the
 // node's own thread counts its leaves), and the thread that comes second finishes the node: it carries the whole node's
@@ -97,11 +59,6 @@ Half load_half(const Arr<vec4>& halves, const Int& child) {
 void store_half(const Arr<vec4>& halves, const Int& child, const Half& half) {
   halves[child * 2] = Vec4(half.box.lower, bitcast<float>(half.link));
   halves[child * 2 + 1] = Vec4(half.box.upper, bitcast<float>(half.count));
-}
-
-void move_root(const BvhBuild& build) {
-  static const auto k = move_root_kernel();
-  launch(k, 1, build.data);
 }
 
 void refit_boxes(const BvhData& data, const Array<int>& arrived) {

@@ -141,22 +141,21 @@ void BvhTree::build_now() {
   d.info.zero();
   write_element();
   if (n == 0) return make_empty(d);
-  const bool merges = options.builder == BvhBuilder::hploc && n > 1, packs = merges && d.leaf_size > 1;
-  BvhBuild b{d, arrived, grouped, {}, {}, d.primitives, {}};
+  BvhData made = d;
+  made.nodes = empty<BvhNode>(device, d.nodes.size());
+  made.primitives = empty<int>(device, n);
+  BvhBuild b{made, arrived, grouped, {}, {}, empty<vec4i>(device, d.nodes.size())};
   if (options.curve_bits == 60)
     b.fine_keys = empty<std::uint64_t>(device, n);
   else
     b.keys = empty<unsigned>(device, n);
-  if (merges) b.spans = empty<vec2i>(device, packs ? n - 1 : 1);
-  if (packs) b.order = empty<int>(device, n);
   order_by_curve(b, grouped ? options.groups.contiguous() : Array<int>());
-  if (merges)
+  if (options.builder == BvhBuilder::hploc && n > 1)
     build_hploc(b);
   else
     build_lbvh(b);
-  if (packs) pack_leaves(b);
   if (grouped) name_group_roots(b);
-  move_root(b);
+  lay_out(b, d);
 }
 
 void BvhTree::build(const Array<vec3>& new_lowers, const Array<vec3>& new_uppers, const Array<int>& groups) {

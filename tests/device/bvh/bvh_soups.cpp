@@ -205,11 +205,12 @@ void expect_valid(const Bvh& bvh, const Boxes& boxes) {
     ASSERT_GE(v.node, 0);
     ASSERT_LT(std::size_t(v.node), tree.nodes.size());
     ASSERT_EQ(tree.parents[std::size_t(v.node)], v.parent);
+    ASSERT_EQ(std::size_t(v.node), nodes) << "nodes lie as a walk meets them, first children first";
     ASSERT_LE(++nodes, tree.nodes.size()) << "a node is linked to twice";
     deepest = std::max(deepest, v.depth);
     order.push_back(v);
     const auto both = children(tree.nodes[std::size_t(v.node)]);
-    for (int side = 0; side < 2; ++side) {
+    for (int side : {1, 0}) {
       const auto& [box, link, count] = both[std::size_t(side)];
       if (link >= 0) {
         ASSERT_EQ(count, 0);
@@ -233,6 +234,14 @@ void expect_valid(const Bvh& bvh, const Boxes& boxes) {
     }
   }
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(found[i], 1) << "primitive " << i;
+  for (std::size_t k = nodes; k < tree.parents.size(); ++k) ASSERT_EQ(tree.parents[k], -2) << k << " names no node";
+  int place = 0;
+  for (const Visit& v : order)
+    for (const Child& c : children(tree.nodes[std::size_t(v.node)]))
+      if (c.count > 0) {
+        ASSERT_EQ(~c.link, place) << "leaves lie in the order of their nodes";
+        place += c.count;
+      }
   if (n > 1) {
     EXPECT_EQ(nodes, leaves - 1);
   }
