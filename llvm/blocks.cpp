@@ -1,10 +1,13 @@
-// Loads of two to four neighbouring words for each lane, from anywhere in an array: vectors, and parts of elements.
+// Accesses of two to four neighbouring words for each lane, anywhere in an array: vectors, and parts of elements.
 //
-// A gather goes to memory once for each scalar of each lane. Here each lane's block is one load. Blocks of three and
-// four words become vectors of scalars as the quads of quads.cpp do (the last scalar of three is not there), and blocks
-// of two by one step:
+// A gather or scatter goes to memory once for each scalar of each lane. Here each lane's block is one load or store.
+// Blocks of three and four words become vectors of scalars as the quads of quads.cpp do (the last scalar of three is
+// not there), and blocks of two by one step:
 //   %r0 = lanes 0, 2, ..: a0 a1 c0 c1 ..    %r1 = lanes 1, 3, ..: b0 b1 d0 d1 ..
 //   %x0 = a0 b0 c0 d0 ..                    %x1 = a1 b1 c1 d1 ..
+// Scalars become blocks by the same steps the other way round. Where some lanes rest, they read from the first element,
+// which is there if any lane reads in the array, and write to 16 bytes of the stack that nobody reads: a branch for
+// each lane, as a scatter without mask registers has for each scalar, costs more.
 #include <bit>
 
 #include "emitter.h"
@@ -16,14 +19,29 @@ using ir::Inst;
 using ir::Op;
 using ir::Type;
 
-/// Whether a load is of two to four words that lie side by side, in arrays of the program. Lanes that do not run read
-/// from the first element: it is there if any lane reads in the array.
+/// Whether an access is to two to four words that lie side by side, in arrays of the program.
 bool Emitter::is_block(Id id) const {
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
   const std::uint32_t part = static_cast<std::uint32_t>(ir::bytes(inst.type)), bytes = inst.width * part;
   const bool has_first = shape(base).is_uniform() && kernel_[base].op != Op::kernel_array;
   return has_first && inst.width > 1 && part >= 4 && bytes <= 16 && inst.offset + bytes <= inst.stride;
+}
+
+/// The addresses of the lanes' blocks.
+/// \param rest  how far after the array lanes that do not run find theirs
+Emitter::Texts Emitter::block_pointers(Id id, const std::string& rest) {
+  const Inst& inst = kernel_[id];
+  std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
+  steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
+  if (!mask_.empty()) steps = choose(Type::i64, mask_, steps, rest, lanes_);
+  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(kernel_.arg(id, 0)));
+  Texts pointers;
+  for (std::uint32_t k = 0; k < lanes_; ++k) {
+    const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
+    pointers.push_back(moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset));
+  }
+  return pointers;
 }
 
 /// The two scalars of all lanes, from the blocks of even lanes and those of odd ones.
@@ -44,14 +62,9 @@ void Emitter::load_blocks(Id id) {
   const Type part = in_words ? Type::u32 : inst.type;
   const std::uint32_t read = in_words ? 2 * inst.width : inst.width, width = std::bit_ceil(read);
   const Id base = kernel_.arg(id, 0);
-  std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
-  steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
-  if (!mask_.empty()) steps = choose(Type::i64, mask_, steps, literal(Type::i64, 0, lanes_), lanes_);
-  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(base));
+  const Texts pointers = block_pointers(id, literal(Type::i64, 0, lanes_));
   Texts blocks;
-  for (std::uint32_t k = 0; k < lanes_; ++k) {
-    const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
-    const std::string at = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset);
+  for (const std::string& at : pointers) {
     std::string block = out_.def("load {}, ptr {}, align {}", type_name(part, read), at, alignment(inst, base, 0));
     if (width != read)
       block = out_.def("shufflevector {} {}, {} poison, {} {}", type_name(part, read), block, type_name(part, read),
@@ -74,6 +87,42 @@ void Emitter::load_blocks(Id id) {
     const std::string high = cast("zext", part, inst.type, rows[2 * k + 1], lanes_);
     const std::string moved_high = binary("shl", inst.type, high, literal(inst.type, 32, lanes_), lanes_);
     put_part(id, k, binary("or", inst.type, low, moved_high, lanes_), lanes_);
+  }
+}
+
+/// The rows of pairs, which from_pairs() takes apart.
+Emitter::Texts Emitter::to_pairs(Type part, const Texts& scalars) {
+  Texts rows;
+  for (std::uint32_t row = 0; row < 2; ++row) {
+    std::vector<FromLane> lanes;
+    for (std::uint32_t k = 0; k < lanes_; ++k) lanes.push_back({k % 2, k / 2 * 2 + row});
+    rows.push_back(assembled(part, scalars, lanes));
+  }
+  return rows;
+}
+
+void Emitter::store_blocks(Id id) {
+  const Inst& inst = kernel_[id];
+  const Id base = kernel_.arg(id, 0);
+  const std::uint32_t width = std::bit_ceil(std::uint32_t{inst.width});
+  Texts scalars(width);
+  for (std::uint32_t k = 0; k < inst.width; ++k) scalars[k] = vector(kernel_.arg(id, static_cast<int>(k) + 2));
+  const Texts rows = width == kQuad ? to_pieces(inst.type, scalars) : to_pairs(inst.type, scalars);
+  std::string rest;
+  if (!mask_.empty()) {
+    has_nowhere_ = true;
+    const std::string nowhere = out_.def("ptrtoint ptr %nowhere to i64");
+    const std::string from_base = binary("sub", Type::i64, nowhere, scalar(base), 1);
+    rest = spread("i64", binary("sub", Type::i64, from_base, literal(Type::i64, inst.offset), 1));
+  }
+  const Texts pointers = block_pointers(id, rest);
+  const std::string of = type_name(inst.type, lanes_);
+  for (std::uint32_t k = 0; k < lanes_; ++k) {
+    const std::string block =
+        out_.def("shufflevector {} {}, {} poison, {} {}", of, rows[k % width], of, vector_of("i32", inst.width),
+                 sequence(Type::i32, k / width * width, 1, inst.width));
+    out_.line("store {} {}, ptr {}, align {}", type_name(inst.type, inst.width), block, pointers[k],
+              alignment(inst, base, 0));
   }
 }
 

@@ -237,7 +237,10 @@ class Emitter {
 
   bool is_block(Id id) const;
   void load_blocks(Id id);
+  void store_blocks(Id id);
+  Texts block_pointers(Id id, const std::string& rest);
   Texts from_pairs(Type part, const Texts& rows);
+  Texts to_pairs(Type part, const Texts& scalars);
 
   // ---- Parts of elements of several scalars: records.cpp
 
@@ -289,6 +292,7 @@ class Emitter {
   Texts from_quad(const QuadLayout& layout, Type type, const Texts& vectors);
   Texts from_pieces(Type type, const Texts& vectors);
   Texts to_quad(const QuadLayout& layout, Type type, Operands values);
+  Texts to_pieces(Type type, Operands values);
   Texts load_pieces(const Record& record, const std::vector<char>& wanted, const std::string& from);
   std::vector<Texts> read_groups(const Record& record, const std::string& from, std::uint32_t begin, std::uint32_t end);
   Texts load_groups(const Record& record, const std::vector<char>& wanted, const std::string& from);
@@ -369,6 +373,7 @@ class Emitter {
   enum Number : std::uint8_t { kThread, kLocal, kWorkgroup, kSubgroup, kLane };
   std::array<std::vector<Id>, 5> numbers_;
   bool is_entry_ = false;     ///< the entry function is written
+  bool has_nowhere_ = false;  ///< lanes that rest write there
   std::int64_t further_ = 0;  ///< minus the parts of blocks that part_block() has begun
   Texts wide_;                ///< by instruction, of numbers of threads: the one of lane 0 as i64
   struct Visible {

@@ -129,6 +129,10 @@ Emitter::Texts Emitter::to_quad(const QuadLayout& layout, Type type, Operands va
   return vectors;
 }
 
+Emitter::Texts Emitter::to_pieces(Type type, Operands values) {
+  return to_quad({QuadLayout::Kind::pieces, lanes_}, type, values);
+}
+
 Emitter::RecordForm Emitter::quads_of(const Record& record, const std::vector<char>& is_part) const {
   if (record.stride < kQuad || record.width() < kQuad) return RecordForm::apart;
   const bool near = (lanes_ / kQuad - 1) * record.stride + kQuad <= 2 * lanes_;

@@ -118,6 +118,20 @@ TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneLoad) {
   EXPECT_FALSE(has(code, "gather")) << code.text;
 }
 
+TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneStore) {
+  const auto put = [](Arr<const int> to, Arr<const float> x, Arr<vec4> y, Arr<vec3> z) {
+    Int i = tid();
+    const Float v = x[i];
+    y[to[i]] = Vec4(v, v + 1.f, v + 2.f, v + 3.f);
+    z[to[i]] = Vec3(v, v + 1.f, v + 2.f);
+  };
+  const llvm::Code code = code_of(kernel("put", put));
+  EXPECT_EQ(count(code, "store <4 x float>"), 2 * 8) << "full vectors and the last one: " << code.text;
+  EXPECT_EQ(count(code, "store <3 x float>"), 2 * 8) << code.text;
+  EXPECT_FALSE(has(code, "scatter")) << code.text;
+  EXPECT_EQ(count(code, "alloca"), 1) << "for lanes that rest: " << code.text;
+}
+
 TEST(LlvmEmit, WhatAllLanesReadIsOneScalar) {
   const llvm::Code code = code_of(kernel("fill", [](Arr<const float> x, Arr<float> y) { y[tid()] = x[5]; }));
   EXPECT_TRUE(has(code, "load float, ptr")) << code.text;

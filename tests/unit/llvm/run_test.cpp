@@ -303,6 +303,36 @@ TEST_P(LlvmRun, BlocksOfWordsFromAnywhere) {
   });
 }
 
+TEST_P(LlvmRun, BlocksOfWordsToAnywhere) {
+  const auto k = kernel("blocks", [](Arr<const int> to, Arr<vec4> a, Arr<vec3> b, Arr<vec2> c, Arr<vec4i> d,
+                                     Arr<vec<2, double>> e, Arr<mat44> f) {
+    Int i = tid(), j = to[i];
+    const Float x = Float(i);
+    a[j] = Vec4(x, x + 0.25f, x + 0.5f, x + 0.75f);
+    // Lanes that rest have numbers of elements that are not there.
+    const Int far = select(i % 3 == 0, j, 1 << 30);
+    If (far < 300) {
+      a[far] = Vec4(x / 3.f, x / 5.f, x / 7.f, x / 9.f);
+      b[far] = Vec3(x, -x, x * x);
+      c[far] = Vec2(x, 1.f - x);
+      d[far] = Vec4i(i, i ^ 5, i * 7, -i);
+      e[far] = Vec<2, double>(Double(x), Double(x) / 3.0);
+    }
+    Int rounds = i % 4;
+    While (rounds > 0 & far < 300) {
+      f[far] = Mat44(mat44::identity()) * (x + Float(rounds));
+      rounds -= 1;
+    }
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> to(300);
+    for (int i = 0; i < 300; ++i) to[std::size_t(i)] = i * 7 % 300;
+    return std::tuple(Array<int>(reference_, to), ones<vec4>(reference_, 300), ones<vec3>(reference_, 300),
+                      ones<vec2>(reference_, 300), zeros<vec4i>(reference_, 300),
+                      zeros<vec<2, double>>(reference_, 300), zeros<mat44>(reference_, 300));
+  });
+}
+
 TEST_P(LlvmRun, PrivateArraysOfLanesThatPart) {
   const auto k = kernel("stacks", [](Arr<int> x) {
     Int i = tid(), top = 0, sum = 0;
