@@ -1,4 +1,5 @@
-// Accesses of two to four neighbouring words for each lane, anywhere in an array: vectors, and parts of elements.
+// Accesses of two to four neighbouring words for each lane, anywhere in an array: vectors, and parts of elements. Loads
+// may be of 64-bit words, too.
 //
 // A gather or scatter goes to memory once for each scalar of each lane. Here each lane's block is one load or store.
 // Blocks of three and four words become vectors of scalars as the quads of quads.cpp do (the last scalar of three is
@@ -28,22 +29,6 @@ bool Emitter::is_block(Id id) const {
   return has_first && inst.width > 1 && part >= 4 && bytes <= 16 && inst.offset + bytes <= inst.stride;
 }
 
-/// The addresses of the lanes' blocks.
-/// \param rest  how far after the array lanes that do not run find theirs
-Emitter::Texts Emitter::block_pointers(Id id, const std::string& rest) {
-  const Inst& inst = kernel_[id];
-  std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
-  steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
-  if (!mask_.empty()) steps = choose(Type::i64, mask_, steps, rest, lanes_);
-  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(kernel_.arg(id, 0)));
-  Texts pointers;
-  for (std::uint32_t k = 0; k < lanes_; ++k) {
-    const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
-    pointers.push_back(moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset));
-  }
-  return pointers;
-}
-
 /// The two scalars of all lanes, from the blocks of even lanes and those of odd ones.
 Emitter::Texts Emitter::from_pairs(Type part, const Texts& rows) {
   Texts scalars;
@@ -62,9 +47,14 @@ void Emitter::load_blocks(Id id) {
   const Type part = in_words ? Type::u32 : inst.type;
   const std::uint32_t read = in_words ? 2 * inst.width : inst.width, width = std::bit_ceil(read);
   const Id base = kernel_.arg(id, 0);
-  const Texts pointers = block_pointers(id, literal(Type::i64, 0, lanes_));
+  std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
+  steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
+  if (!mask_.empty()) steps = choose(Type::i64, mask_, steps, literal(Type::i64, 0, lanes_), lanes_);
+  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(base));
   Texts blocks;
-  for (const std::string& at : pointers) {
+  for (std::uint32_t k = 0; k < lanes_; ++k) {
+    const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
+    const std::string at = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset);
     std::string block = out_.def("load {}, ptr {}, align {}", type_name(part, read), at, alignment(inst, base, 0));
     if (width != read)
       block = out_.def("shufflevector {} {}, {} poison, {} {}", type_name(part, read), block, type_name(part, read),
@@ -101,28 +91,27 @@ Emitter::Texts Emitter::to_pairs(Type part, const Texts& scalars) {
   return rows;
 }
 
-void Emitter::store_blocks(Id id) {
+void Emitter::store_blocks(Id id, Place& place) {
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
   const std::uint32_t width = std::bit_ceil(std::uint32_t{inst.width});
   Texts scalars(width);
   for (std::uint32_t k = 0; k < inst.width; ++k) scalars[k] = vector(kernel_.arg(id, static_cast<int>(k) + 2));
   const Texts rows = width == kQuad ? to_pieces(inst.type, scalars) : to_pairs(inst.type, scalars);
-  std::string rest;
+  const std::string of = type_name(inst.type, lanes_), many = vector_of("ptr", lanes_);
+  std::string blocks = pointers(place);
   if (!mask_.empty()) {
     has_nowhere_ = true;
-    const std::string nowhere = out_.def("ptrtoint ptr %nowhere to i64");
-    const std::string from_base = binary("sub", Type::i64, nowhere, scalar(base), 1);
-    rest = spread("i64", binary("sub", Type::i64, from_base, literal(Type::i64, inst.offset), 1));
+    const std::string nowhere = spread("ptr", "%nowhere");
+    blocks = out_.def("select {} {}, {} {}, {} {}", type_name(Type::b1, lanes_), mask_text(mask_), many, blocks, many,
+                      nowhere);
   }
-  const Texts pointers = block_pointers(id, rest);
-  const std::string of = type_name(inst.type, lanes_);
   for (std::uint32_t k = 0; k < lanes_; ++k) {
     const std::string block =
         out_.def("shufflevector {} {}, {} poison, {} {}", of, rows[k % width], of, vector_of("i32", inst.width),
                  sequence(Type::i32, k / width * width, 1, inst.width));
-    out_.line("store {} {}, ptr {}, align {}", type_name(inst.type, inst.width), block, pointers[k],
-              alignment(inst, base, 0));
+    const std::string at = out_.def("extractelement {} {}, i64 {}", many, blocks, k);
+    out_.line("store {} {}, ptr {}, align {}", type_name(inst.type, inst.width), block, at, alignment(inst, base, 0));
   }
 }
 

@@ -233,12 +233,11 @@ class Emitter {
   std::string concatenated(Type type, Texts parts, std::uint32_t lanes);
   std::uint32_t alignment(const Inst& inst, Id base, std::uint32_t k) const;
 
-  // ---- Loads of several words a lane: blocks.cpp
+  // ---- Accesses of several words a lane: blocks.cpp
 
   bool is_block(Id id) const;
   void load_blocks(Id id);
-  void store_blocks(Id id);
-  Texts block_pointers(Id id, const std::string& rest);
+  void store_blocks(Id id, Place& place);
   Texts from_pairs(Type part, const Texts& rows);
   Texts to_pairs(Type part, const Texts& scalars);
 

@@ -319,7 +319,7 @@ void Emitter::store_now(Id id) {
   Place at = place(id);
   if (at.kind == Place::Kind::same) return store_same(id, at);
   if (is_contiguous(inst, kernel_.arg(id, 0), at)) return store_contiguous(id, at);
-  if (at.kind == Place::Kind::apart && is_block(id) && ir::bytes(inst.type) == 4) return store_blocks(id);
+  if (at.kind == Place::Kind::apart && is_block(id) && ir::bytes(inst.type) == 4) return store_blocks(id, at);
   store_apart(id, at);
 }
 

@@ -44,7 +44,7 @@ void check_boxes(std::span<const vec3> lowers, std::span<const vec3> uppers);
 /// Errors: Error(invalid_argument) for arrays of different lengths or on another device, for options out of range, and
 /// for calls of a null hierarchy; Error(unsupported) for 60 bits on a device without 64-bit integers;
 /// Error(out_of_memory), after which the hierarchy is refused until a rebuild() succeeds. See docs/geometry.md.
-/// Cost: launches on Device::stream(), no wait. 76 bytes a primitive, and during a build 100 (LBVH) or 137 (H-PLOC)
+/// Cost: launches on Device::stream(), no wait. 76 bytes a primitive, and during a build 96 (LBVH) or 133 (H-PLOC)
 /// more; with groups 8 more, a second sort, and 4 more during a build; with 60 bits 4 more during a build.
 /// Source: Apetrei 2014, "Fast and Simple Agglomerative LBVH Construction"; Benthin et al. 2024, "H-PLOC".
 class Bvh {

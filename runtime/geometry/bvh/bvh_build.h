@@ -52,10 +52,11 @@ void store_half(const Arr<vec4>& halves, const Int& child, const Half& half);
 /// boxes' centres.
 inline constexpr int kBvhRoot = 2, kBvhBounds = 3, kBvhInfos = kBvhBounds + kCurveBounds;
 
-/// What a builder says of a node, for lay_out().
+/// What a builder says of a node, for lay_out(). Of a number that names no node it says the parent alone, -2.
 struct NodeRecord {
   Int parent;  ///< as in BvhData::parents
-  /// How far the node's number is to be from its parent's: 1, and for a second child the size of the first one more.
+  /// How far the node's number is to be from its parent's: 1, and for a second child as many more as nodes stay below
+  /// the first one.
   Int step;
   /// The number of nodes below it, itself included, that stay nodes; or if it becomes a leaf of several primitives,
   /// their number, negative.
@@ -66,14 +67,13 @@ struct NodeRecord {
     const Vec4i r = records[node];
     return {r.x, r.y, r.z, r.w};
   }
-  /// Builders know the first half of a record when the node gets a parent, the second when it gets its children.
-  static void store_above(const Arr<vec4i>& records, const Int& node, const Int& parent, const Int& step) {
-    records[node].x = parent;
-    records[node].y = step;
+  /// Records by halves: builders know the first one when the node gets a parent, the second when it gets its children.
+  static Array<vec2i> halves_of(const Array<vec4i>& records);
+  static void store_above(const Arr<vec2i>& halves, const Int& node, const Int& parent, const Int& step) {
+    halves[node * 2] = Vec2i(parent, step);
   }
-  static void store_below(const Arr<vec4i>& records, const Int& node, const Int& size, const Int& leaves) {
-    records[node].z = size;
-    records[node].w = leaves;
+  static void store_below(const Arr<vec2i>& halves, const Int& node, const Int& size, const Int& leaves) {
+    halves[node * 2 + 1] = Vec2i(size, leaves);
   }
 };
 

@@ -190,7 +190,7 @@ class SetBits {
 struct Output {
   Var<BvhData> bvh;
   Arr<vec4> halves;
-  Arr<vec4i> records;
+  Arr<vec2i> records;
   bool packs;     ///< leaves are packed; if not, there are no Sizes
   Int leaf_size;  ///< fewer than all primitives, because the root stays a node
 
@@ -378,7 +378,7 @@ auto hploc_kernel(int width, bool grouped, bool packs) {
   return kernel("bvh_hploc",
                 [width, grouped, packs](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
                                         Arr<const int> order, Arr<vec4> bounds, Arr<int> sizes, Arr<int> counts,
-                                        Arr<vec4i> records, Int n) {
+                                        Arr<vec2i> records, Int n) {
                   const tracing::AnyFloats any;
                   const tracing::AsWritten as_written;
                   const int left = merged_by(width) / 2;
@@ -467,7 +467,8 @@ void build_from(const BvhBuild& build, const Array<B>& keys) {
   const int shift = count_shift(int(device.native().info().subgroup_size), build.grouped);
   launch(hploc_kernel_for<B>(device, build.grouped, build.data.leaf_size > 1), threads, build.data,
          halves_of(build.data.nodes), build.arrived, keys, build.data.primitives, Array<vec4>::empty(device, 2 * n),
-         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1), build.records, n);
+         Array<int>::empty(device, n), Array<int>::empty(device, (n >> shift) + 1),
+         NodeRecord::halves_of(build.records), n);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "../../../frontend/language/any_floats.h"
 #include "../../algorithms/scan.h"
 #include "../../array_create.h"
+#include "../../core/view.h"
 #include "bvh_build.h"
 
 namespace weft::detail {
@@ -39,7 +40,7 @@ struct Ascent {
 
   Ascent(const Arr<const vec4i>& records, const Int& node)
       : records(records), node(node), at(NodeRecord::load(records, node)) {}
-  /// Whether the number of the first node that is asked names one.
+  /// Whether the number that the climb begins with names a node.
   Bool is_node() const { return at.parent >= -1; }
   Bool is_large() const { return (at.size > kLarge) | at_root(); }
   Bool at_root() const { return at.parent == -1; }
@@ -66,8 +67,8 @@ auto large_kernel() {
   });
 }
 
-// Also counts the primitives in leaves of each node, by its number, and finds the depth of the tree. There are as many
-// threads as whole workgroups have, more than names of nodes.
+// Also counts the primitives in leaves of each node, by its number, and finds the depth of the tree. The last
+// workgroup has threads without a number.
 auto small_kernel() {
   return kernel("bvh_number_small",
                 [](Arr<const vec4i> records, Arr<const int> depths, Arr<unsigned> info, Arr<int> numbers,
@@ -101,12 +102,14 @@ auto small_kernel() {
 }
 
 /// Writes the primitives below a child from place `at` on.
+/// \param packs  the child may be a node
 void write_leaf(const Arr<int>& order, const Arr<vec4>& halves, const Half& child, const Int& at,
-                const Arr<int>& primitives) {
+                const Arr<int>& primitives, bool packs) {
   If (child.link < 0) {
     for (auto k : range(child.count)) primitives[at + k] = order[~child.link + k];
   }
-  Else {
+  if (!packs) return;
+  If (child.link >= 0) {
     // Depth first through at most 7 nodes, whose leaves have a primitive each.
     auto stack = private_array<int>(8);
     Int next = at, top = 1;
@@ -127,40 +130,43 @@ void write_leaf(const Arr<int>& order, const Arr<vec4>& halves, const Half& chil
   }
 }
 
-// Writes each node where it belongs. Numbers past the last node name none from now on.
-auto place_kernel() {
-  return kernel("bvh_place", [](Var<BvhData> made, Arr<vec4> halves, Arr<const vec4i> records, Arr<const int> numbers,
-                                Arr<const int> starts, Arr<vec4> placed, Arr<int> parents, Arr<int> primitives) {
-    const tracing::AnyFloats any;
-    Int node = tid();
-    const Int number = numbers[node];
-    If (number >= 0) {
-      const Int up = records[node].x;
-      Int parent = -1;
-      If (up >= 0) {
-        parent = Int(numbers[up >> 1]) * 2 + (up & 1);
-      }
-      parents[number] = parent;
-      Int at = starts[number];
-      for (int side = 0; side < 2; ++side) {
-        Half child = load_half(halves, node * 2 + side);
-        Int link = -1;
-        If (child.link >= 0) {
-          link = numbers[child.link];
-          child.count = select(link < 0, -Int(records[child.link].z), 0);
-        }
-        If (child.count > 0) {
-          link = ~at;
-          write_leaf(made.primitives, halves, child, at, primitives);
-          at += child.count;
-        }
-        store_half(placed, number * 2 + side, {child.box, link, child.count});
-      }
-    }
-    If (node >= Int(records[Int(made.info[kBvhRoot])].z)) {
-      parents[node] = -2;
-    }
-  });
+/// Writes each node where it belongs. Numbers past the last node name none from now on.
+/// \param packs  nodes may become leaves here
+auto place_kernel(bool packs) {
+  return kernel("bvh_place",
+                [packs](Var<BvhData> made, Arr<vec4> halves, Arr<const vec4i> records, Arr<const int> numbers,
+                        Arr<const int> starts, Arr<vec4> placed, Arr<int> parents, Arr<int> primitives) {
+                  const tracing::AnyFloats any;
+                  Int node = tid();
+                  const Int number = numbers[node];
+                  If (number >= 0) {
+                    const Int up = records[node].x;
+                    Int parent = -1;
+                    If (up >= 0) {
+                      parent = Int(numbers[up >> 1]) * 2 + (up & 1);
+                    }
+                    parents[number] = parent;
+                    Int at = starts[number];
+                    for (int side = 0; side < 2; ++side) {
+                      Half child = load_half(halves, node * 2 + side);
+                      Int link = -1;
+                      If (child.link >= 0) {
+                        link = numbers[child.link];
+                        child.count = 0;
+                        if (packs) child.count = select(link < 0, -Int(records[child.link].z), 0);
+                      }
+                      If (child.count > 0) {
+                        link = ~at;
+                        write_leaf(made.primitives, halves, child, at, primitives, packs);
+                        at += child.count;
+                      }
+                      store_half(placed, number * 2 + side, {child.box, link, child.count});
+                    }
+                  }
+                  If (node >= Int(records[Int(made.info[kBvhRoot])].z)) {
+                    parents[node] = -2;
+                  }
+                });
 }
 
 // A group's root is named after the node from which it hangs.
@@ -179,21 +185,23 @@ auto rename_kernel() {
 
 }  // namespace
 
+Array<vec2i> NodeRecord::halves_of(const Array<vec4i>& records) { return Row<vec2i>(records); }
+
 void lay_out(const BvhBuild& build, const BvhData& tree) {
   static const auto large = large_kernel();
   static const auto small = small_kernel();
-  static const auto place = place_kernel();
+  static const auto place = place_kernel(false), place_packed = place_kernel(true);
   static const auto rename = rename_kernel();
   const Device device = build.device();
   const BvhData& made = build.data;
   const std::int64_t nodes = tree.nodes.size();
-  const Array<int> numbers = empty<int>(device, nodes), depths = empty<int>(device, nodes);
+  const Array<int> numbers = empty<int>(device, nodes), depths = tree.parents;  // whose time comes later
   launch(large, nodes, build.records, numbers, depths);
   const Array<int> starts = zeros<int>(device, nodes);
   launch(small, (nodes + kBlock - 1) / kBlock * kBlock, build.records, depths, tree.info, numbers, starts, nodes);
   exclusive_scan(starts, starts);
-  launch(place, nodes, made, halves_of(made.nodes), build.records, numbers, starts, halves_of(tree.nodes), tree.parents,
-         tree.primitives);
+  launch(made.leaf_size > 1 ? place_packed : place, nodes, made, halves_of(made.nodes), build.records, numbers, starts,
+         halves_of(tree.nodes), tree.parents, tree.primitives);
   if (build.grouped) launch(rename, build.count(), made, numbers);
 }
 

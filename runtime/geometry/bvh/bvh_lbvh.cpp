@@ -20,7 +20,7 @@ namespace {
 // Groups are told apart before keys, so that each group is one of these ranges.
 //
 // A range of at most leaf_size places of one group becomes a leaf, and leaves its node unused. Until a node's sibling
-// has come, its size takes the place of its number of primitives.
+// has come, minus its size takes the place of its number of primitives.
 //
 // A single place has no cut: its thread writes the root alone.
 //
@@ -28,7 +28,7 @@ namespace {
 template <class B>
 auto lbvh_kernel(bool packs, bool grouped) {
   return kernel("bvh_lbvh", [packs, grouped](Var<BvhData> bvh, Arr<vec4> halves, Arr<int> arrived, Arr<const B> keys,
-                                             Arr<vec4i> records, Int n) {
+                                             Arr<vec2i> records, Int n) {
     const tracing::AnyFloats any;
     const tracing::AsWritten as_written;
     Int i = tid();
@@ -51,14 +51,11 @@ auto lbvh_kernel(bool packs, bool grouped) {
       Half sibling = load_half(halves, child ^ 1);
       Bool sibling_is_node = sibling.link >= 0;
       const Int sibling_size = select(sibling_is_node, -sibling.count, 0);
-      // The sizes in the halves are no longer needed.
       If (is_node) {
         NodeRecord::store_above(records, h.link, child, select(is_second, sibling_size, 0) + 1);
-        halves[child * 2 + 1].w = 0.f;
       }
       If (sibling_is_node) {
         NodeRecord::store_above(records, sibling.link, child ^ 1, select(is_second, 0, size) + 1);
-        halves[(child ^ 1) * 2 + 1].w = 0.f;
       }
       size += sibling_size + 1;
       const Int leaves = select(is_node, 0, h.count) + select(sibling_is_node, 0, sibling.count);
@@ -66,8 +63,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
       first = select(is_second, far_end - 1, first);
       last = select(is_second, last, far_end - 1);
       climb.join(is_second, first, last);
-      // The boxes are joined in the order of the sides: the minimum of zeros with different signs may be
-      // either.
+      // The boxes are joined in the order of the sides: the minimum of zeros with different signs may be either.
       const TracedBox own = h.box;
       h.box = join(either(is_second, sibling.box, own), either(is_second, own, sibling.box));
       h.link = parent;
@@ -76,7 +72,7 @@ auto lbvh_kernel(bool packs, bool grouped) {
         Bool is_leaf = (last - first < bvh.leaf_size) & (last - first + 1 < n);
         if (grouped) is_leaf &= groups[first] == groups[last];
         If (is_leaf) {
-          records[parent].x = -2;
+          NodeRecord::store_above(records, parent, -2, 0);
           h.link = ~first;
           h.count = last - first + 1;
           size = 0;
@@ -105,7 +101,7 @@ void build_from(const BvhBuild& build, const Array<B>& keys) {
       {lbvh_kernel<B>(false, false), lbvh_kernel<B>(false, true)},
       {lbvh_kernel<B>(true, false), lbvh_kernel<B>(true, true)}};
   launch(kernels[build.data.leaf_size > 1][build.grouped], build.count(), build.data, halves_of(build.data.nodes),
-         build.arrived, keys, build.records, build.count());
+         build.arrived, keys, NodeRecord::halves_of(build.records), build.count());
 }
 
 }  // namespace

@@ -305,10 +305,11 @@ TEST_P(LlvmRun, BlocksOfWordsFromAnywhere) {
 
 TEST_P(LlvmRun, BlocksOfWordsToAnywhere) {
   const auto k = kernel("blocks", [](Arr<const int> to, Arr<vec4> a, Arr<vec3> b, Arr<vec2> c, Arr<vec4i> d,
-                                     Arr<vec<2, double>> e, Arr<mat44> f) {
+                                     Arr<vec<2, double>> e, Arr<mat44> f, Arr<vec4> g) {
     Int i = tid(), j = to[i];
     const Float x = Float(i);
     a[j] = Vec4(x, x + 0.25f, x + 0.5f, x + 0.75f);
+    g[i / 4] = Vec4(x, -x, x + 1.f, x + 2.f);  // of lanes that write to one element, the last one's stay
     // Lanes that rest have numbers of elements that are not there.
     const Int far = select(i % 3 == 0, j, 1 << 30);
     If (far < 300) {
@@ -329,7 +330,8 @@ TEST_P(LlvmRun, BlocksOfWordsToAnywhere) {
     for (int i = 0; i < 300; ++i) to[std::size_t(i)] = i * 7 % 300;
     return std::tuple(Array<int>(reference_, to), ones<vec4>(reference_, 300), ones<vec3>(reference_, 300),
                       ones<vec2>(reference_, 300), zeros<vec4i>(reference_, 300),
-                      zeros<vec<2, double>>(reference_, 300), zeros<mat44>(reference_, 300));
+                      zeros<vec<2, double>>(reference_, 300), zeros<mat44>(reference_, 300),
+                      zeros<vec4>(reference_, 100));
   });
 }
 
