@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -151,6 +152,12 @@ class NativeLaunchTimes : public testing::Test {
       in_a_row = threads_of_launch(program, count, ns) == here_ ? in_a_row + 1 : 0;
     EXPECT_EQ(in_a_row, 20);
   }
+  // A long launch is shared, though not each time on a machine that gives the other thread no time meanwhile.
+  static void expect_to_be_shared(const std::function<std::set<std::thread::id>()>& launch) {
+    std::size_t threads = 1;
+    for (int round = 0; round < 20 && threads == 1; ++round) threads = launch().size();
+    EXPECT_EQ(threads, 2u);
+  }
   Launcher launcher_{2, 8};
   const std::set<std::thread::id> here_{std::this_thread::get_id()};
 };
@@ -162,28 +169,33 @@ TEST_F(NativeLaunchTimes, keep_what_is_short_on_the_calling_thread) {
 }
 
 TEST_F(NativeLaunchTimes, share_what_is_long) {
+  // 10 ms, and nothing is known.
+  expect_to_be_shared([&] { return threads_of_launch(*StandIn{.entry = take_time}.program(), 64 * 1000, 10000); });
   const auto program = StandIn{.entry = take_time}.program();
-  EXPECT_EQ(threads_of_launch(*program, 64 * 1000, 10000).size(), 2u) << "10 ms, and nothing was known";
-  EXPECT_EQ(threads_of_launch(*program, 64 * 1000, 10000).size(), 2u);
+  threads_of_launch(*program, 64 * 1000, 10000);
+  expect_to_be_shared([&] { return threads_of_launch(*program, 64 * 1000, 10000); });
   // So that a few expensive units are shared, too.
-  EXPECT_EQ(threads_of_launch(*program, 64 * 16, 2000000).size(), 2u);
+  expect_to_be_shared([&] { return threads_of_launch(*program, 64 * 16, 2000000); });
 }
 
 // The same kernel takes longer with other arguments, and does not stay on one thread for it.
 TEST_F(NativeLaunchTimes, follow_the_arguments) {
   const auto program = StandIn{.entry = take_time}.program();
-  expect_to_stay_here(*program, 640, 500);
-  EXPECT_EQ(threads_of_launch(*program, 640, 10000000).size(), 2u) << "100 ms";
+  expect_to_be_shared([&] {
+    expect_to_stay_here(*program, 640, 500);
+    return threads_of_launch(*program, 640, 10000000);  // 100 ms
+  });
   expect_to_stay_here(*program, 640, 500);
 }
 
 // The time of a launch is looked at before its end even if those before took next to no time.
 TEST_F(NativeLaunchTimes, share_what_takes_much_longer_than_before) {
   const auto program = StandIn{.entry = take_time}.program();
-  for (const std::uint32_t count : {64u * 1000, 640u}) {
-    expect_to_stay_here(*program, count, 1);
-    EXPECT_EQ(threads_of_launch(*program, count, int(6.4e9 / count)).size(), 2u) << "100 ms";
-  }
+  for (const std::uint32_t count : {64u * 1000, 640u})
+    expect_to_be_shared([&] {
+      expect_to_stay_here(*program, count, 1);
+      return threads_of_launch(*program, count, int(6.4e9 / count));  // 100 ms
+    });
 }
 
 // Takes a millisecond for each row.
