@@ -401,6 +401,7 @@ class Array : public ArrayBase {
   }
   /// Copies as copy_to() does, without waiting. `out` must live until the result's wait() has returned; it then holds
   /// the elements as they were at this point of the stream.
+  /// Errors: Error(invalid_argument) for memory that partly is the array's own.
   HostCopy copy_to_async(std::span<T> out, Loc loc = Loc::here()) const requires(!kHoldsArrays) {
     return detail::called_from(loc, [&] {
       check_length(out.size());

@@ -22,9 +22,19 @@ using detail::View;
 using detail::write_to;
 
 namespace {
+// Whether some bytes of the host are the memory of an array's elements. Copies between them go through other memory,
+// because devices make long ones in pieces.
+bool overlaps(const ArrayBase& a, const void* data, std::uint64_t bytes) {
+  const backend::Allocation& memory = a.storage()->allocation;
+  if (!memory.host) return false;
+  const auto first = reinterpret_cast<std::uintptr_t>(data),
+             begin = reinterpret_cast<std::uintptr_t>(memory.host + (a.address() - memory.address));
+  return first < begin + a.extent_bytes() && begin < first + bytes;
+}
+
 // Writes all elements of an array that has some. The recorder and the watchers were told.
 void write_elements(const ArrayBase& to, const void* data) {
-  if (to.is_contiguous()) {
+  if (to.is_contiguous() && !overlaps(to, data, to.extent_bytes())) {
     const std::uint64_t bytes = std::uint64_t(to.size()) * to.element_bytes();
     return write_to(*to.storage(), [&](backend::Stream& s) { return s.upload(to.address(), data, bytes); });
   }
@@ -78,7 +88,11 @@ void ArrayBase::download(void* data) const {
     packed.download(data);
     return;
   }
-  storage_->download(data, address_, std::uint64_t(size()) * element_bytes_);
+  const std::uint64_t bytes = std::uint64_t(size()) * element_bytes_;
+  if (!overlaps(*this, data, bytes)) return storage_->download(data, address_, bytes);
+  auto between = detail::host_vector<std::byte>(bytes);
+  storage_->download(between.data(), address_, bytes);
+  std::memcpy(data, between.data(), bytes);
 }
 
 HostCopy ArrayBase::start_download(void* data) const {
@@ -90,6 +104,8 @@ HostCopy ArrayBase::start_download(void* data) const {
     packed.copy_elements(*this);
     return packed.start_download(data);
   }
+  if (overlaps(*this, data, std::uint64_t(size()) * element_bytes_))
+    invalid("elements are copied to memory that partly is the array's own, while the host goes on");
   return HostCopy(detail::start_host_copy(*storage_, address_, std::uint64_t(size()) * element_bytes_,
                                           static_cast<std::byte*>(data)));
 }

@@ -3,6 +3,7 @@
 #include <weft/runtime/dlpack.h>
 #include <weft/weft.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -45,6 +46,43 @@ TEST_P(HostMemory, that_no_vector_can_have_is_refused) {
                   "the host has no memory for");
   const Endless<float> array(device(), 61);
   expect_contains(error_of([&] { (void)to_dlpack(array, {.copy = true}); }), "the host has no memory for");
+}
+
+// ---- Memory that is the array's own
+
+TEST_P(HostMemory, of_the_array_itself_is_assigned_and_read_as_it_was) {
+  if (!device().wraps_host()) GTEST_SKIP() << "its memory is not the host's";
+  // Long copies are made in pieces, by several threads.
+  for (const std::int64_t n : {10, 3 << 20}) {
+    Array<int> x = empty<int>(device(), n);
+    const auto count = [&] {
+      for (std::int64_t i = 0; i < n; ++i) x.host_span()[std::size_t(i)] = int(i);
+    };
+    const auto moved = [&](std::int64_t i, std::int64_t by) { return int(std::clamp<std::int64_t>(i + by, 0, n - 1)); };
+    const auto expect = [&](std::int64_t by, std::int64_t begin, std::int64_t end, const char* what) {
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < n; ++i)
+        wrong += x.host_span()[std::size_t(i)] != (i >= begin && i < end ? moved(i, by) : int(i));
+      EXPECT_EQ(wrong, 0) << what << " of " << n;
+    };
+    const auto rest = std::size_t(n - 1);
+    count();
+    x.slice(1, n).assign(x.host_span().first(rest));
+    expect(-1, 1, n, "assigned backwards");
+    count();
+    x.slice(0, n - 1).assign(x.host_span().last(rest));
+    expect(1, 0, n - 1, "assigned forwards");
+    count();
+    x.slice(0, n - 1).copy_to(x.host_span().last(rest));
+    expect(-1, 1, n, "read forwards");
+    count();
+    x.slice(1, n).copy_to(x.host_span().first(rest));
+    expect(1, 0, n - 1, "read backwards");
+    expect_contains(error_of([&] { (void)x.slice(1, n).copy_to_async(x.host_span().first(rest)); }),
+                    "memory that partly is the array's own");
+    x.slice(0, 3).copy_to_async(x.host_span().subspan(5, 3)).wait();
+    EXPECT_EQ(x.at(5), 1);
+  }
 }
 
 // ---- Alignment
