@@ -24,16 +24,16 @@ constexpr std::uint32_t kLooks = 8;       ///< launches from one look to the nex
 constexpr double kWorthAThread = 10000;   ///< work for which one more thread is woken
 constexpr double kPiece = 4000;           ///< what runs on the calling thread between two looks at the time
 constexpr double kLeastChunk = 2000;
-constexpr double kTrials = 16;              ///< first pieces in a launch that should take less than kPiece
+constexpr double kTrials = 16;              ///< first pieces in a launch of which nobody knows that it takes kPiece
 constexpr double kWorthOtherCode = 200000;  ///< work for which a kernel is compiled once more
 constexpr double kCallOverhead = 60;        ///< of a call of the entry and of two looks at the clock
 
-constexpr double kChunkThreads = 16384;     ///< threads of a chunk at most, unless a single unit has more
-constexpr double kChunksPerThread = 16;     ///< at least, so that uneven work spreads evenly
-constexpr std::int64_t kStep = 64;          ///< ranges of threads begin at multiples: whole vectors, whole cache lines
-constexpr std::uint32_t kShortRow = 4;      ///< vectors of a row
-constexpr double kMuchIdle = 4;             ///< host threads for each that has a row
-constexpr std::int64_t kFirstPiece = 1024;  ///< threads of the first piece of a kernel that has never run
+constexpr double kChunkThreads = 16384;  ///< threads of a chunk at most, unless a single unit has more
+constexpr double kChunksPerThread = 16;  ///< at least, so that uneven work spreads evenly
+constexpr std::int64_t kStep = 64;       ///< ranges of threads begin at multiples: whole vectors, whole cache lines
+constexpr std::uint32_t kShortRow = 4;   ///< vectors of a row
+constexpr double kMuchIdle = 4;          ///< host threads for each that has a row
+constexpr double kFirstPiece = 1024;     ///< most threads of the first piece of a kernel that has never run
 
 double now() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -186,7 +186,10 @@ bool Launcher::run_here(Call& call) {
       if (cost > kAlone && (!looks || cost > kPerhapsAlone)) return false;
       looks = false;
       if (cost < 0)  // a workgroup of few threads may have much to do
-        piece = call.body.split == llvm::Split::groups ? 1 : call.units_for(kFirstPiece);
+        piece =
+            call.body.split == llvm::Split::groups
+                ? 1
+                : call.units_for(std::clamp(double(piece) * call.unit_threads / kTrials, double(kStep), kFirstPiece));
       else if (cost > kPiece)
         piece = call.units_for(kPiece / call.body.cost());
       else if (first)  // there may be more to do than in the launches before

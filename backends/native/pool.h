@@ -20,7 +20,8 @@ namespace weft::backend::native {
 /// and then sleep.
 class Pool {
  public:
-  /// Runs units `begin` to `end` - 1. Threads have numbers below threads(); each runs one chunk at a time.
+  /// Runs units `begin` to `end` - 1. The threads of a job have numbers below threads(), the calling one 0; each runs
+  /// one chunk at a time.
   using Work = void (*)(void* what, int thread, std::int64_t begin, std::int64_t end) noexcept;
 
   /// \param threads  the most that work on a job, with the calling one; at least 1
@@ -35,7 +36,8 @@ class Pool {
   int started() const { return started_.load(std::memory_order_relaxed) + 1; }
 
   /// Runs each unit below `units` once, and returns when all have run. Any number of host threads may call it at once:
-  /// their jobs run one after the other. A job of a job runs on its own thread alone.
+  /// jobs that are shared run one after the other; one for a single thread (of one chunk, or with `most` 1) runs at
+  /// once on the calling one, beside others. A job of a job runs on its own thread alone.
   /// \param chunk  units that a thread takes at a time, at least 1; a multiple of it where they are very many
   /// \param most   threads for which the job is large enough
   void run(std::int64_t units, std::int64_t chunk, int most, Work work, void* what);

@@ -297,18 +297,19 @@ namespace {
 
 std::atomic<std::size_t (*)(char*, std::size_t, const void*)> fault_text = nullptr;
 
-// Calls only what is allowed in a signal handler.
-void write_fault(const void* address) {
+// Calls only what is allowed in a signal handler. Returns whether there was something to say.
+bool write_fault(const void* address) {
   const auto describe = fault_text.load();
-  if (!describe) return;
+  if (!describe) return false;
   char text[512];
   const std::size_t n = describe(text, sizeof text, address);
 #ifdef _WIN32
   DWORD written = 0;
   if (n) WriteFile(GetStdHandle(STD_ERROR_HANDLE), text, DWORD(n), &written, nullptr);
 #else
-  if (n && write(2, text, n) < 0) return;  // there is nobody to tell
+  if (n && write(2, text, n) < 0) return true;  // there is nobody to tell
 #endif
+  return n != 0;
 }
 
 #ifdef _WIN32
@@ -322,15 +323,23 @@ LONG CALLBACK on_fault(EXCEPTION_POINTERS* what) {
 constexpr int kFaults[] = {SIGSEGV, SIGBUS};
 struct sigaction handled_before[2];
 
-// The instruction runs again after the return, and meets the handler that was there before. A signal that a program
-// has sent does not come again by itself.
-void on_fault(int signal, siginfo_t* info, void*) {
+// Faults of others belong to the handler that was there before: some runtimes meet them all the time. After one that
+// was described, or where there was no handler, the instruction runs again after the return, and meets what was there
+// before. A signal that a program has sent does not come again by itself.
+void on_fault(int signal, siginfo_t* info, void* context) {
   const int saved = errno;
   const bool is_sent = info->si_code <= 0;
-  if (!is_sent) write_fault(info->si_addr);
-  for (int k = 0; k < 2; ++k)
-    if (kFaults[k] == signal) sigaction(signal, &handled_before[k], nullptr);
-  if (is_sent) raise(signal);
+  const bool is_ours = !is_sent && write_fault(info->si_addr);
+  const struct sigaction& before = handled_before[signal == kFaults[0] ? 0 : 1];
+  const bool takes_more = before.sa_flags & SA_SIGINFO;
+  if (is_ours || (!takes_more && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))) {
+    sigaction(signal, &before, nullptr);
+    if (is_sent) raise(signal);
+  } else if (takes_more) {
+    before.sa_sigaction(signal, info, context);
+  } else {
+    before.sa_handler(signal);
+  }
   errno = saved;
 }
 #endif

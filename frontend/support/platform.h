@@ -148,6 +148,9 @@ inline constexpr std::uint64_t kLargePageBytes = 2u << 20;
 /// \param why  receives the reason of a refusal, unless null
 std::byte* map_code(std::size_t bytes, const std::function<void(std::byte*)>& write, std::string* why = nullptr);
 void unmap_code(std::byte* memory, std::size_t bytes);
+/// Whether the system runs code that a process has written, which some refuse to hardened services.
+/// \param why  if it does not
+bool allows_code(std::string* why = nullptr);
 inline constexpr std::size_t kCodeAlignment = 4096;
 
 /// The whole file; nothing if it cannot be read or is larger than `limit` bytes. Only regular files are read: opening a

@@ -100,6 +100,15 @@ std::byte* map_code(std::size_t bytes, const std::function<void(std::byte*)>& wr
   return nullptr;
 }
 
+bool allows_code(std::string* why) {
+  std::string reason;
+  std::byte* const memory = map_code(
+      1, [](std::byte*) {}, &reason);
+  if (!memory && why) *why = "the system runs no code that a process has written: " + reason;
+  if (memory) unmap_code(memory, 1);
+  return memory != nullptr;
+}
+
 void unmap_code(std::byte* memory, std::size_t bytes) {
 #ifdef _WIN32
   (void)bytes;

@@ -188,11 +188,11 @@ void tell_of_stand_in(const std::string& name, const std::string& why) {
 }
 
 // "cpu" is the native device. Where that has no compiler, it is the first software adapter, with which it shares its
-// device, or else the interpreter.
+// device, or else the interpreter. Where code that a process writes may not run, software adapters fail too.
 std::string resolve_cpu() {
   std::string why;
   if (has_native(&why)) return "cpu";
-  const auto adapter = software_adapter();
+  const auto adapter = platform::allows_code() ? software_adapter() : std::nullopt;
   tell_of_stand_in(adapter ? fmt::format("{} ({})", adapter->name, adapter->adapter) : "the interpreter", why);
   return adapter ? adapter->name : "reference";
 }

@@ -162,6 +162,7 @@ Programs::Programs(DiskCache cache, Request request, const Toolchain& toolchain,
     : cache_(std::move(cache)),
       request_(std::move(request)),
       version_(toolchain.version),
+      noted_path_(toolchain.path),
       processor_(choose_processor(toolchain.host, request_)),
       key_(key_of(toolchain, processor_)),
       compiler_(compiler) {}
@@ -171,6 +172,7 @@ std::unique_ptr<Programs> Programs::open(std::string* why) {
 }
 
 std::unique_ptr<Programs> Programs::open(DiskCache cache, std::string* why) {
+  if (!platform::allows_code(why)) return nullptr;
   try {
     Request request = Request::from_environment();
     if (request.library.empty()) {
@@ -192,7 +194,16 @@ std::unique_ptr<Programs> Programs::open(DiskCache cache, std::string* why) {
 
 Compiler& Programs::load_compiler() {
   std::string why;
-  Compiler* const found = Compiler::find(request_, &why);
+  Compiler* found = nullptr;
+  // The library of the note, although there may be a newer one by now: the device has said that it is this one.
+  if (request_.library.empty()) try {
+      Request noted = request_;
+      noted.library = noted_path_;
+      found = Compiler::find(noted, &why);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::invalid_argument) throw;
+    }
+  if (!found) found = Compiler::find(request_, &why);
   if (!found) throw Error(ErrorKind::no_device, "a kernel that is not in the cache needs a compiler: " + why);
   if (!compiler_.exchange(found) && request_.library.empty()) note(cache_, found->toolchain());
   return *found;

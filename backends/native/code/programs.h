@@ -49,7 +49,7 @@ class Programs {
   /// Looks for LLVM as Compiler::find() does. If an earlier process has noted what it found, LLVM is not loaded before
   /// the first kernel that is not cached. The note counts for the same processor, unless WEFT_LLVM is set, and as
   /// long as the library's file is there and unchanged.
-  /// Returns null where there is neither. \param why  what was tried then
+  /// Returns null where there is neither, and where the system allows no such code. \param why  what was tried then
   /// Errors: Error(invalid_argument) for what the environment asks for and cannot have.
   static std::unique_ptr<Programs> open(std::string* why = nullptr);
 
@@ -81,7 +81,7 @@ class Programs {
 
   DiskCache cache_;
   const Request request_;
-  const std::string version_;
+  const std::string version_, noted_path_;
   const Processor processor_;
   const std::string key_;
   std::atomic<Compiler*> compiler_;  // null until a kernel needs it

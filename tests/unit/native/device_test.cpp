@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <thread>
 
+#include "../../../backends/host/memory.h"
 #include "../../../backends/native/faults.h"
 #include "../../../backends/operations.h"
 #include "../../../backends/reference/reference.h"
@@ -18,6 +21,7 @@
 
 #ifndef _WIN32
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -106,7 +110,7 @@ TEST_F(NativeDeviceTest, takes_large_blocks_again) {
 
 TEST_F(NativeDeviceTest, has_a_limit) {
   const std::string text =
-      error_of(ErrorKind::out_of_memory, [&] { device_->allocate(65ull << 30, MemoryKind::device); });
+      error_of(ErrorKind::out_of_memory, [&] { device_->allocate(host_memory_limit() + 1, MemoryKind::device); });
   EXPECT_TRUE(contains(text, "device \"cpu\"")) << text;
 }
 
@@ -403,6 +407,46 @@ TEST_F(NativeDeviceDeathTest, names_the_kernel_that_touches_nothing) {
   EXPECT_DEATH(launch_into_nothing(1 << 20),
                "weft: kernel 'stand-in' .stand_in.cpp:12. touches memory at address 0x12[3-7]")
       << "the thread that begins in the middle may be the first";
+}
+
+// A runtime that was there before meets faults of its own all the time, and goes on after them.
+std::atomic<int> faults_of_others = 0;
+std::byte* page_of_others = nullptr;
+constexpr std::size_t kPageOfOthers = 4096;
+void mend_fault(int, siginfo_t* info, void*) {
+  if (info->si_addr != page_of_others || mprotect(page_of_others, kPageOfOthers, PROT_READ | PROT_WRITE) != 0) _exit(3);
+  ++faults_of_others;
+}
+
+TEST_F(NativeDeviceDeathTest, leaves_faults_that_are_no_kernels_to_the_handler_before) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto meet = [] {
+    struct sigaction action {};
+    action.sa_sigaction = mend_fault;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, nullptr);
+    name_faults();
+    page_of_others =
+        static_cast<std::byte*>(mmap(nullptr, kPageOfOthers, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (int k = 0; k < 3; ++k) {
+      mprotect(page_of_others, kPageOfOthers, PROT_NONE);
+      *const_cast<volatile std::byte*>(page_of_others) = std::byte(k);
+    }
+  };
+  EXPECT_EXIT(
+      {
+        meet();
+        std::fprintf(stderr, "%d faults went by", faults_of_others.load());
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "3 faults went by");
+  // The next fault of a kernel is still named.
+  EXPECT_DEATH(
+      {
+        meet();
+        launch_into_nothing(10);
+      },
+      "weft: kernel 'stand-in' .stand_in.cpp:12. touches memory at address 0x12340000");
 }
 
 void die_by_a_signal(const std::byte*, const llvm::Worker*, std::int64_t, std::int64_t) { kill(getpid(), SIGSEGV); }

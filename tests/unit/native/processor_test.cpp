@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 #include "../../../frontend/support/error.h"
 #include "../environment.h"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 namespace weft::backend::native {
 namespace {
@@ -108,7 +113,28 @@ TEST(NativeProcessor, TheEnvironmentAsks) {
 }
 
 // The text is the key under which one process notes for the next what LLVM said about the processor.
-TEST(NativeProcessor, ItsIdentityStays) { EXPECT_EQ(platform::processor_id(), platform::processor_id()); }
+TEST(NativeProcessor, ItsIdentityIsThatOfEachOfTheMachinesProcessors) {
+  const std::string here = platform::processor_id();
+#if defined(__linux__) && defined(__x86_64__)
+  EXPECT_FALSE(here.empty());
+#endif
+#ifdef __linux__
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int k = 0; k < CPU_SETSIZE; ++k) {
+    if (!CPU_ISSET(k, &allowed)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(k, &one);
+    std::string there;
+    std::thread([&] {
+      if (sched_setaffinity(0, sizeof one, &one) == 0) there = platform::processor_id();
+    }).join();
+    EXPECT_EQ(there, here) << "processor " << k;
+  }
+#endif
+}
 
 }  // namespace
 }  // namespace weft::backend::native

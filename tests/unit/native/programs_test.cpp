@@ -5,6 +5,8 @@
 #include <weft/weft.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,6 +16,15 @@
 #include "../../../frontend/ir/builder.h"
 #include "../../../frontend/support/error.h"
 #include "../environment.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#ifndef PR_SET_MDWE  // of Linux 6.3
+#define PR_SET_MDWE 65
+#define PR_MDWE_REFUSE_EXEC_GAIN (1UL << 0)
+#define PR_GET_MDWE 66
+#endif
+#endif
 
 namespace weft::backend::native {
 namespace {
@@ -209,6 +220,23 @@ TEST_F(NativePrograms, ANoteIsNotBelievedOnceTheLibraryHasChanged) {
   files.put("native-toolchain:" + platform::processor_id(), pack(toolchain));
   EXPECT_EQ(open()->llvm(), compiler->version());
 }
+
+#ifdef PR_SET_MDWE
+// As services are run with MemoryDenyWriteExecute=yes.
+TEST(NativeProgramsDeathTest, AreNoneWhereTheSystemRunsNoCodeThatAProcessHasWritten) {
+  if (prctl(PR_GET_MDWE, 0, 0, 0, 0) != 0) GTEST_SKIP() << "the system has no such rule, or has it already";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto open = [] {
+    if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) != 0) std::_Exit(2);
+    std::string why;
+    const bool found = Programs::open(&why) != nullptr;
+    const weft::Device cpu("cpu");
+    std::fprintf(stderr, "%s; %s", why.c_str(), cpu.name().c_str());
+    std::_Exit(found || cpu.name() == "cpu" ? 1 : 0);
+  };
+  EXPECT_EXIT(open(), testing::ExitedWithCode(0), "runs no code that a process has written");
+}
+#endif
 
 TEST_F(NativePrograms, ALibraryThatIsNamedIsLoadedAtOnce) {
   compile(*open(), 5);
