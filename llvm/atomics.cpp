@@ -15,12 +15,25 @@
 //   %next = and %rest, %rest - 1
 //   br (%next != 0), lane, done
 //
+// In turn, where the value before is not asked for and lanes may add up first: lanes at the first one's address go
+// together as long as there are several, as sorted indices have them. Others are told apart by one comparison.
+// vote: %left = phi i64 [ the mask's bits, before ], [ %after, together ]
+//   %first = %p[cttz %left]
+//   %same = (%p == %first) as bits, and %left
+//   br (%same has several), together, lane
+// together: %sum = reduction of %x, in which lanes that are not %same are neutral
+//   atomicrmw add ptr %first, %sum monotonic
+//   %after = %left without %same
+//   br (%after != 0), vote, done
+//
 // What the processor has no instruction for (floats) is exchanged until nobody has come between:
 //   %first = load atomic ptr %p
 // try: %before = phi [ %first, .. ], [ %seen, try ]
 //   %after = combine %before, %x
 //   { %seen, %ok } = cmpxchg ptr %p, %before, %after
 //   br %ok, done, try
+#include <tuple>
+
 #include "../frontend/ir/evaluate.h"
 #include "../frontend/support/error.h"
 #include "emitter.h"
@@ -55,13 +68,17 @@ bool Emitter::combines_first(Id id) const {
   return ir::is_int(inst.type) || (inst.imm == ir::kGather && !is_used_[id]);
 }
 
+/// What changes nothing in all lanes. Added to -0, the sum that a neutral 0 is part of would be 0.
+std::string Emitter::no_change(const Inst& inst) const {
+  const Op op = ir::combination(inst.op);
+  const bool adds_reals = op == Op::add && ir::is_float(inst.type);
+  return literal(inst.type, adds_reals ? ir::from_double(inst.type, -0.0) : neutral(op, inst.type), lanes_);
+}
+
 void Emitter::atomic_of_all(Id id, const Place& place) {
   const Inst& inst = kernel_[id];
   const Op op = ir::combination(inst.op);
-  // Added to -0, the sum that a neutral 0 is part of would be 0.
-  const bool adds_reals = op == Op::add && ir::is_float(inst.type);
-  const std::uint64_t nothing = adds_reals ? ir::from_double(inst.type, -0.0) : neutral(op, inst.type);
-  const std::string neutral_value = literal(inst.type, nothing, lanes_);
+  const std::string neutral_value = no_change(inst);
   std::string value = vector(kernel_.arg(id, 2));
   if (!mask_.empty()) value = choose(inst.type, mask_, value, neutral_value, lanes_);
   if (!is_used_[id]) {
@@ -80,10 +97,12 @@ void Emitter::atomic_in_turn(Id id, Place& place) {
   const bool is_used = is_used_[id], compares = inst.op == Op::atomic_cas;
   const std::string value = vector(kernel_.arg(id, 2)), desired = compares ? vector(kernel_.arg(id, 3)) : "";
   if (place.kind != Place::Kind::same) pointers(place);
-  const std::string bits = mask_word();
-
-  const std::string before = out_.block(), lane = out_.fresh("lane"), done = out_.fresh("done");
-  out_.jump(lane);
+  const std::string lane = out_.fresh("lane"), done = out_.fresh("done");
+  std::string bits = mask_word(), before = out_.block();
+  if (place.kind == Place::Kind::apart && !is_used && combines_first(id))
+    std::tie(bits, before) = atomic_of_some(inst, place.pointers, value, bits, lane, done);
+  else
+    out_.jump(lane);
   out_.label(lane);
   const Text::Hole rest = out_.hole();
   Text::Hole seen;
@@ -108,6 +127,38 @@ void Emitter::atomic_in_turn(Id id, Place& place) {
   if (!is_used) return;
   out_.fill(seen, fmt::format("phi {} [ zeroinitializer, %{} ], [ {}, %{} ]", of, before, all, end));
   put_vector(id, all);
+}
+
+// Lanes at one address, as long as the first one has others beside it. Goes on at `lane` from the block that is
+// returned after the bits of the lanes that are left, or at `done`.
+std::pair<std::string, std::string> Emitter::atomic_of_some(const Inst& inst, const std::string& pointers,
+                                                            const std::string& value, const std::string& bits,
+                                                            const std::string& lane, const std::string& done) {
+  const Op op = ir::combination(inst.op);
+  const std::string many = vector_of("ptr", lanes_), word = fmt::format("i{}", lanes_);
+  out_.declare("@llvm.cttz.i64", "declare i64 @llvm.cttz.i64(i64, i1)");
+  const std::string before = out_.block(), vote = out_.fresh("vote"), together = out_.fresh("together");
+  out_.jump(vote);
+  out_.label(vote);
+  const Text::Hole left = out_.hole();
+  const std::string k = out_.def("call i64 @llvm.cttz.i64(i64 {}, i1 false)", left.name);
+  const std::string first = out_.def("extractelement {} {}, i64 {}", many, pointers, k);
+  const std::string equal = out_.def("icmp eq {} {}, {}", many, pointers, spread("ptr", first));
+  std::string same = mask_bits(equal);
+  if (lanes_ < 64) same = out_.def("zext {} {} to i64", word, same);
+  same = out_.def("and i64 {}, {}", same, left.name);
+  const std::string others = out_.def("and i64 {}, {}", same, out_.def("sub i64 {}, 1", same));
+  out_.jump_if(out_.def("icmp ne i64 {}, 0", others), together, lane);
+  out_.label(together);
+  const std::string narrow = lanes_ < 64 ? out_.def("trunc i64 {} to {}", same, word) : same;
+  const std::string mask = out_.def("bitcast {} {} to {}", word, narrow, type_name(Type::b1, lanes_));
+  const std::string values = choose(inst.type, mask, value, no_change(inst), lanes_);
+  change(inst, first, reduce(op, inst.type, values), "");
+  const std::string after = out_.def("xor i64 {}, {}", left.name, same);
+  const std::string end = out_.block();
+  out_.jump_if(out_.def("icmp ne i64 {}, 0", after), vote, done);
+  out_.fill(left, fmt::format("phi i64 [ {}, %{} ], [ {}, %{} ]", bits, before, after, end));
+  return {left.name, vote};
 }
 
 // The change of one scalar; returns the value before.

@@ -6,9 +6,17 @@
 // not there), and blocks of two by one step:
 //   %r0 = lanes 0, 2, ..: a0 a1 c0 c1 ..    %r1 = lanes 1, 3, ..: b0 b1 d0 d1 ..
 //   %x0 = a0 b0 c0 d0 ..                    %x1 = a1 b1 c1 d1 ..
-// Scalars become blocks by the same steps the other way round. Where some lanes rest, they read from the first element,
-// which is there if any lane reads in the array, and write to 16 bytes of the stack that nobody reads: a branch for
-// each lane, as a scatter without mask registers has for each scalar, costs more.
+// Scalars become blocks by the same steps the other way round. Lanes that rest read what the first one reads that runs,
+// and write to 16 bytes of the stack that nobody reads: a branch for each lane, as a scatter without mask registers has
+// for each scalar, costs more.
+//
+// Loads of one element that follow each other are made together. Where they have eight words or more, the lanes may
+// well want one element, as neighbouring rays do in the nodes of a tree, and then each word is loaded once:
+//   %apart = icmp ne <8 x i32> %index, %first             of the first lane that runs, in all lanes
+//   br (any %apart), each, one
+// one:  %x = load float, ptr %p; spread .. for each word    each:  %x.each = .. as above
+// read: %x = phi <8 x float> [ .., one ], [ %x.each, each ]
+#include <algorithm>
 #include <bit>
 
 #include "emitter.h"
@@ -20,13 +28,44 @@ using ir::Inst;
 using ir::Op;
 using ir::Type;
 
-/// Whether an access is to two to four words that lie side by side, in arrays of the program.
+namespace {
+/// The words of a lane from which on it pays to ask whether all lanes want the same.
+constexpr std::uint32_t kWordsOfOne = 8;
+}  // namespace
+
+/// Whether an access is to two to four words that lie side by side, in arrays of the program, anywhere for each lane.
 bool Emitter::is_block(Id id) const {
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
   const std::uint32_t part = static_cast<std::uint32_t>(ir::bytes(inst.type)), bytes = inst.width * part;
   const bool has_first = shape(base).is_uniform() && kernel_[base].op != Op::kernel_array;
-  return has_first && inst.width > 1 && part >= 4 && bytes <= 16 && inst.offset + bytes <= inst.stride;
+  return has_first && inst.width > 1 && part >= 4 && bytes <= 16 &&
+         ir::address_shape(kernel_, shapes_, id).kind == ir::Shape::Kind::varying;
+}
+
+void Emitter::plan_blocks() {
+  blocks_of_.assign(kernel_.insts.size(), kNoBlocks);
+  for (const ir::Region& region : kernel_.regions) {
+    std::vector<std::uint32_t> open;  // those that more may join
+    for (Id id : region.insts) {
+      const Op op = kernel_[id].op;
+      if (op != Op::load && op != Op::result && ir::info(op).effect != ir::Effect::pure) open.clear();
+      if (op != Op::load || !is_block(id)) continue;
+      const auto joined = std::ranges::find_if(open, [&](std::uint32_t blocks) {
+        const Id first = blocks_[blocks].front();
+        return kernel_[first].stride == kernel_[id].stride && kernel_.arg(first, 0) == kernel_.arg(id, 0) &&
+               kernel_.arg(first, 1) == kernel_.arg(id, 1);
+      });
+      if (joined != open.end() && apart_from_[id].empty()) {
+        blocks_of_[id] = *joined;
+        blocks_[*joined].push_back(id);
+        continue;
+      }
+      blocks_of_[id] = static_cast<std::uint32_t>(blocks_.size());
+      blocks_.push_back({id});
+      if (apart_from_[id].empty()) open.push_back(blocks_of_[id]);
+    }
+  }
 }
 
 /// The two scalars of all lanes, from the blocks of even lanes and those of odd ones.
@@ -41,23 +80,25 @@ Emitter::Texts Emitter::from_pairs(Type part, const Texts& rows) {
 }
 
 // Integers of 64 bits are taken as two words each: mostly they are, as the program's next step.
-void Emitter::load_blocks(Id id) {
+Emitter::BlockWords Emitter::words_of(Id id) const {
   const Inst& inst = kernel_[id];
-  const bool in_words = ir::is_int(inst.type) && ir::bits(inst.type) == 64;
-  const Type part = in_words ? Type::u32 : inst.type;
-  const std::uint32_t read = in_words ? 2 * inst.width : inst.width, width = std::bit_ceil(read);
-  const Id base = kernel_.arg(id, 0);
-  std::string steps = wide_index(kernel_.arg(id, 1), lanes_);
-  steps = binary("mul", Type::i64, steps, literal(Type::i64, inst.stride, lanes_), lanes_);
-  if (!mask_.empty()) steps = choose(Type::i64, mask_, steps, literal(Type::i64, 0, lanes_), lanes_);
-  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(base));
+  const bool halves = ir::is_int(inst.type) && ir::bits(inst.type) == 64;
+  return {halves ? Type::u32 : inst.type, halves ? 2u * inst.width : inst.width};
+}
+
+/// The words of a block in all lanes, from one load for each lane. `steps` are the places of the elements.
+Emitter::Texts Emitter::words_of_each(Id id, const std::string& from, const std::string& steps) {
+  const Inst& inst = kernel_[id];
+  const auto [part, count] = words_of(id);
+  const std::uint32_t width = std::bit_ceil(count);
   Texts blocks;
   for (std::uint32_t k = 0; k < lanes_; ++k) {
     const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
     const std::string at = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset);
-    std::string block = out_.def("load {}, ptr {}, align {}", type_name(part, read), at, alignment(inst, base, 0));
-    if (width != read)
-      block = out_.def("shufflevector {} {}, {} poison, {} {}", type_name(part, read), block, type_name(part, read),
+    const std::uint32_t align = alignment(inst, kernel_.arg(id, 0), 0);
+    std::string block = out_.def("load {}, ptr {}, align {}", type_name(part, count), at, align);
+    if (width != count)
+      block = out_.def("shufflevector {} {}, {} poison, {} {}", type_name(part, count), block, type_name(part, count),
                        vector_of("i32", width), sequence(Type::i32, 0, 1, width));
     blocks.push_back(block);
   }
@@ -68,16 +109,80 @@ void Emitter::load_blocks(Id id) {
     rows.push_back(concatenated(part, row, width));
   }
   rows = width == kQuad ? from_pieces(part, rows) : from_pairs(part, rows);
+  rows.resize(count);
+  return rows;
+}
+
+/// The same of a block that all lanes share, at `element` and the block's offset.
+Emitter::Texts Emitter::words_of_one(Id id, const std::string& element) {
+  const Inst& inst = kernel_[id];
+  const auto [part, count] = words_of(id);
+  Texts words;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const std::string at = moved(element, std::int64_t{inst.offset} + std::int64_t{k} * ir::bytes(part));
+    const std::uint32_t align = k == 0 ? alignment(inst, kernel_.arg(id, 0), 0) : kScalarBytes;
+    words.push_back(spread(part, out_.def("load {}, ptr {}, align {}", type_name(part), at, align)));
+  }
+  return words;
+}
+
+void Emitter::put_words(Id id, const Texts& words) {
+  const Inst& inst = kernel_[id];
+  const Type part = words_of(id).part;
   for (std::uint32_t k = 0; k < inst.width; ++k) {
-    if (!in_words) {
-      put_part(id, k, rows[k], lanes_);
+    if (part == inst.type) {
+      put_part(id, k, words[k], lanes_);
       continue;
     }
-    const std::string low = cast("zext", part, inst.type, rows[2 * k], lanes_);
-    const std::string high = cast("zext", part, inst.type, rows[2 * k + 1], lanes_);
+    const std::string low = cast("zext", part, inst.type, words[2 * k], lanes_);
+    const std::string high = cast("zext", part, inst.type, words[2 * k + 1], lanes_);
     const std::string moved_high = binary("shl", inst.type, high, literal(inst.type, 32, lanes_), lanes_);
     put_part(id, k, binary("or", inst.type, low, moved_high, lanes_), lanes_);
   }
+}
+
+void Emitter::load_blocks(Id id) {
+  const std::vector<Id>& members = blocks_[blocks_of_[id]];
+  if (id != members.front()) return;
+  const Id index = kernel_.arg(id, 1);
+  const Type type = kernel_[index].type;
+  const std::uint32_t stride = kernel_[id].stride;
+  const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(kernel_.arg(id, 0)));
+  const std::string first =
+      out_.def("extractelement {} {}, i64 {}", type_name(type, lanes_), vector(index), first_lane());
+  const std::string in_all = spread(type, first);
+  const std::string indices = mask_.empty() ? vector(index) : choose(type, mask_, vector(index), in_all, lanes_);
+  const auto steps = [&] {
+    const std::string wide = integer_to_integer(type, Type::i64, indices, lanes_);
+    return binary("mul", Type::i64, wide, literal(Type::i64, stride, lanes_), lanes_);
+  };
+  std::uint32_t words = 0;
+  for (Id member : members) words += words_of(member).count;
+  if (words < kWordsOfOne) {
+    const std::string places = steps();
+    for (Id member : members) put_words(member, words_of_each(member, from, places));
+    return;
+  }
+  const std::string each = out_.fresh("each"), one = out_.fresh("one"), read = out_.fresh("read");
+  out_.jump_if(any(binary("icmp ne", type, indices, in_all, lanes_)), each, one);
+  std::vector<Texts> apart, shared;
+  out_.label(each);
+  const std::string places = steps();
+  for (Id member : members) apart.push_back(words_of_each(member, from, places));
+  const std::string end_of_each = out_.block();
+  out_.jump(read);
+  out_.label(one);
+  const std::string step = out_.def("mul i64 {}, {}", integer_to_integer(type, Type::i64, first, 1), stride);
+  const std::string element = out_.def("getelementptr i8, ptr {}, i64 {}", from, step);
+  for (Id member : members) shared.push_back(words_of_one(member, element));
+  const std::string end_of_one = out_.block();
+  out_.jump(read);
+  out_.label(read);
+  for (std::size_t m = 0; m < members.size(); ++m)
+    for (std::size_t k = 0; k < apart[m].size(); ++k)
+      apart[m][k] = out_.def("phi {} [ {}, %{} ], [ {}, %{} ]", type_name(words_of(members[m]).part, lanes_),
+                             apart[m][k], end_of_each, shared[m][k], end_of_one);
+  for (std::size_t m = 0; m < members.size(); ++m) put_words(members[m], apart[m]);
 }
 
 /// The rows of pairs, which from_pairs() takes apart.

@@ -75,6 +75,7 @@ void Emitter::instruction(Id id) {
     case Op::load: return load(id);
     case Op::store: return store(id);
     case Op::fence: return out_.line("fence seq_cst");
+    case Op::running_lanes: return put_scalar(id, running_lanes());
     case Op::result:  // put by what it is a result of
     case Op::param: return;
     case Op::trace_ray: ir::refuse(ErrorKind::unsupported, kernel_, "the device lacks ray queries", inst.loc());

@@ -51,6 +51,7 @@ Emitter::Emitter(const ir::Module& kernel, const Target& target, ir::Shapes shap
   lay_out_arrays();
   plan_records();
   plan_again();
+  plan_blocks();
   plan_pieces();
 }
 

@@ -235,7 +235,18 @@ class Emitter {
 
   // ---- Accesses of several words a lane: blocks.cpp
 
+  /// The words of a lane that a block consists of.
+  struct BlockWords {
+    Type part;
+    std::uint32_t count;
+  };
   bool is_block(Id id) const;
+  void plan_blocks();
+  BlockWords words_of(Id id) const;
+  Texts words_of_each(Id id, const std::string& from, const std::string& steps);
+  Texts words_of_one(Id id, const std::string& element);
+  void put_words(Id id, const Texts& words);
+  /// Makes a load with the others of its element, which are the first one's to make.
   void load_blocks(Id id);
   void store_blocks(Id id, Place& place);
   Texts from_pairs(Type part, const Texts& rows);
@@ -315,6 +326,10 @@ class Emitter {
   bool combines_first(Id id) const;
   void atomic_of_all(Id id, const Place& place);
   void atomic_in_turn(Id id, Place& place);
+  std::string no_change(const Inst& inst) const;
+  std::pair<std::string, std::string> atomic_of_some(const Inst& inst, const std::string& pointers,
+                                                     const std::string& value, const std::string& bits,
+                                                     const std::string& lane, const std::string& done);
   void atomic_alone(Id id, const Place& place);
   std::string change(const Inst& inst, const std::string& pointer, const std::string& value,
                      const std::string& desired);
@@ -322,6 +337,7 @@ class Emitter {
 
   // ---- Threads together: group.cpp
 
+  std::string running_lanes();
   void subgroup(Id id);
   std::string reduce(Op op, Type t, std::string x);
   std::string reduce_bools(Op op, const std::string& x);
@@ -385,6 +401,9 @@ class Emitter {
   static constexpr std::uint32_t kNoRecord = ~0u;
   std::vector<Record> records_;
   std::vector<std::uint32_t> record_of_;  ///< by instruction
+  static constexpr std::uint32_t kNoBlocks = ~0u;
+  std::vector<std::vector<Id>> blocks_;   ///< loads of blocks of one element, which are made together
+  std::vector<std::uint32_t> blocks_of_;  ///< by instruction, of such loads
   /// By instruction, of accesses that can be left out if elements of these arrays are apart from theirs; and of such
   /// loads the access before, which has the values.
   std::vector<std::vector<Id>> apart_from_;

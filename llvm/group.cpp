@@ -16,6 +16,12 @@ using ir::Inst;
 using ir::Op;
 using ir::Type;
 
+std::string Emitter::running_lanes() {
+  const std::string bits = mask_word();
+  out_.declare("@llvm.ctpop.i64", "declare i64 @llvm.ctpop.i64(i64)");
+  return cast("trunc", Type::u64, Type::u32, out_.def("call i64 @llvm.ctpop.i64(i64 {})", bits), 1);
+}
+
 void Emitter::subgroup(Id id) {
   const Inst& inst = kernel_[id];
   if (inst.op == Op::subgroup_barrier) return;  // the lanes are in step

@@ -234,6 +234,7 @@ void Emitter::put_part(Id id, std::uint32_t k, const std::string& value, std::ui
 void Emitter::load(Id id) { apart_from_[id].empty() ? load_now(id) : load_again(id); }
 
 void Emitter::load_now(Id id) {
+  if (blocks_of_[id] != kNoBlocks) return load_blocks(id);
   if (access_record(id)) return;
   const Inst& inst = kernel_[id];
   const Id base = kernel_.arg(id, 0);
@@ -243,7 +244,6 @@ void Emitter::load_now(Id id) {
   const bool own = kernel_[base].op == Op::kernel_array;
   const bool even = inst.width == 2 || inst.width == 4;
   if (at.kind == Place::Kind::strided && mask_.empty() && even && !own) return load_each(id, at);
-  if (at.kind == Place::Kind::apart && is_block(id)) return load_blocks(id);
   load_apart(id, at);
 }
 
@@ -319,7 +319,7 @@ void Emitter::store_now(Id id) {
   Place at = place(id);
   if (at.kind == Place::Kind::same) return store_same(id, at);
   if (is_contiguous(inst, kernel_.arg(id, 0), at)) return store_contiguous(id, at);
-  if (at.kind == Place::Kind::apart && is_block(id) && ir::bytes(inst.type) == 4) return store_blocks(id, at);
+  if (is_block(id) && ir::bytes(inst.type) == kScalarBytes) return store_blocks(id, at);
   store_apart(id, at);
 }
 

@@ -107,6 +107,7 @@ void Emitter::emit_inst(Id id) {
     case Op::load: value_[id] = own ? own_load(id) : load(id); break;
     case Op::store: own ? own_store(id) : store(id); break;
     case Op::trace_ray: value_[id] = trace_ray(id); break;
+    case Op::running_lanes: value_[id] = w_.u32(1); break;
     case Op::barrier: emit_barrier(); break;
     case Op::fence: emit_fence(); break;
     case Op::local_get: value_[id] = make(spv::Op::OpLoad, inst.type, {local(inst.imm)}); break;

@@ -159,6 +159,7 @@ class Planner {
         throw Error(ErrorKind::unsupported, "the device lacks ray queries", module_.name,
                     inst.loc() ? inst.loc() : module_.loc);
       case Op::fence: return;  // threads run in turns
+      case Op::running_lanes: plan_.initial[define(id)] = 1; return;
       case Op::subgroup_barrier:
       case Op::subgroup_reduce:
       case Op::subgroup_inclusive:

@@ -325,7 +325,7 @@ std::vector<GroupAccesses> Analysis::group_accesses() const {
 void Analysis::check(RegionId region, const std::vector<GroupAccesses>& groups) {
   for (Id id : module_.regions[region].insts) {
     const Inst& inst = module_[id];
-    if (inst.op == Op::barrier || inst.op == Op::fence || is_subgroup(inst.op))
+    if (inst.op == Op::barrier || inst.op == Op::fence || inst.op == Op::running_lanes || is_subgroup(inst.op))
       refuse(id, fmt::format("{} has no adjoint: threads that work together cannot be run backwards yet",
                              info(inst.op).name));
     if (is_memory(inst.op)) check_memory(id, groups);

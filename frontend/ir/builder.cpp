@@ -186,6 +186,8 @@ void Builder::subgroup_barrier(Loc loc) { synchronization(Op::subgroup_barrier, 
 
 void Builder::fence(Loc loc) { synchronization(Op::fence, loc); }
 
+Id Builder::running_lanes(Loc loc) { return append(instruction(Op::running_lanes, Type::u32, 0, loc), {}); }
+
 void Builder::synchronization(Op op, Loc loc) {
   ++effects_;
   append(instruction(op, Type::none, 0, loc), {});

@@ -69,6 +69,7 @@ class Builder {
   void barrier(Loc loc = {});
   void subgroup_barrier(Loc loc = {});
   void fence(Loc loc = {});
+  Id running_lanes(Loc loc = {});
   /// One of the subgroup_* operations; `type` is that of the result.
   Id subgroup(Op op, Type type, std::span<const Id> args, std::uint64_t imm, Loc loc = {});
   /// The next input of the function that is built. Inputs come before all other instructions.

@@ -351,6 +351,9 @@ class Verifier {
       case Op::subgroup_broadcast:
       case Op::subgroup_shuffle: return exchange(id);
       case Op::subgroup_ballot: return ballot(id);
+      case Op::running_lanes:
+        if (inst.type != Type::u32) broken(id, "its type is not u32");
+        return;
       case Op::local_get:
       case Op::local_set: return local(id);
       case Op::if_: return branch(id, home, context);

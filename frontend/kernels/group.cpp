@@ -74,6 +74,8 @@ Id private_array(Type type, std::int64_t count, Loc loc) {
   return t.builder().source(Op::kernel_array, Type::u64, m.arrays.size() - 1, loc);
 }
 
+Id running_lanes(Loc loc) { return builder(loc).running_lanes(loc); }
+
 void subgroup(Op op, const Id* values, int count, Id lane, std::uint64_t imm, Id* out, Loc loc) {
   ir::Builder& b = builder(loc);
   if (lane != ir::kNone) lane = convert(Type::u32, lane, loc);

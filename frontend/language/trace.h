@@ -395,6 +395,9 @@ Id workgroup_count(Loc loc);
 void barrier(Loc loc);
 void subgroup_barrier(Loc loc);
 void fence(Loc loc);
+/// The threads that run here in step with this one, itself included; 1 where the device doesn't say. A program may let
+/// it decide when something is done, not what comes out.
+Id running_lanes(Loc loc);
 /// These make an array of the workgroup, and of the thread, and return its base.
 Id shared_array(ir::Type type, std::int64_t count, Loc loc);
 Id private_array(ir::Type type, std::int64_t count, Loc loc);

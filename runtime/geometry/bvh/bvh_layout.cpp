@@ -90,7 +90,7 @@ auto small_kernel() {
                       numbers[node] = number;
                     }
                   }
-                  If (!stays & (thread < names)) {
+                  If ((!stays) & (thread < names)) {
                     numbers[node] = -1;
                   }
                   depth = subgroup_max(depth);

@@ -23,7 +23,8 @@ Bool QueryWalk::next(Int& found, Loc) {
   };
   Bool done = false;
   While ((!done) & ((at_ < leaves_.count) | walk_.going())) {
-    While (walk_.going() & (at_ >= leaves_.count)) {
+    const Searching searching;
+    While (walk_.going() & (at_ >= leaves_.count) & searching.goes_on()) {
       walk_.visit(choose, leaves_);
       at_ = 0;
     }

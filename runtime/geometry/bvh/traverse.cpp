@@ -79,6 +79,19 @@ void Walk::step(const Int& next, const Int& waiting) {
   node_ = to;
 }
 
+namespace {
+UInt running_lanes() { return UInt(tracing::running_lanes(Loc::here()), FromId{}); }
+}  // namespace
+
+Searching::Searching() {
+  if (!lib::tracing_adjoint()) all_ = running_lanes();
+}
+
+Bool Searching::goes_on() const {
+  // More than a quarter of those that began.
+  return all_ ? running_lanes() * 4u > *all_ : Bool(true);
+}
+
 RayData<Float> ray_through(const Arr<BvhNode>& nodes, const Vec3& origin, const Vec3& direction) {
   Vec3 lower, upper;
   If (nodes.shape(0) > 0) {

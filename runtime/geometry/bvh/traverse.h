@@ -113,6 +113,19 @@ class Walk {
   Int from_ = -1;  ///< the child from which the walk climbs to node_, or -1: it descends
 };
 
+/// How many of the threads that run in step still search for a leaf. The first ones that find a leaf wait for the
+/// others; when the others are few, these wait instead, and search on in the next round of the walk. Without that, a
+/// round takes as long as its slowest thread. What a thread visits, and in which order, does not change.
+class Searching {
+ public:
+  Searching();
+  /// Whether the search goes on. In its first step it does: all threads that begin to search take it.
+  Bool goes_on() const;
+
+ private:
+  std::optional<UInt> all_;  ///< none in an adjoint, whose way back counts the rounds
+};
+
 /// Walks a tree: calls `look` with the place of each primitive in a leaf that `choose` wants, until `done`.
 ///
 /// Nodes and primitives have a loop each, so that no thread waits for others that do the other thing.
@@ -122,7 +135,8 @@ void walk_tree(const Var<BvhData>& tree, const Bool& done, Choose choose, Look l
   LeafRange leaves;
   While (walk.going() & !done) {
     leaves.count = 0;
-    While (walk.going() & (leaves.count == 0)) walk.visit(choose, leaves);
+    const Searching searching;
+    While (walk.going() & (leaves.count == 0) & searching.goes_on()) walk.visit(choose, leaves);
     for (auto i : range(leaves.count)) look(leaves.place(i));
   }
 }

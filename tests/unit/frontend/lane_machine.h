@@ -198,6 +198,7 @@ class LaneMachine {
       case Op::subgroup_broadcast:
       case Op::subgroup_shuffle:
       case Op::subgroup_ballot: return collective(id, mask);
+      case Op::running_lanes: return running_lanes(id, mask);
       default: return pure(id, mask);
     }
   }
@@ -234,6 +235,14 @@ class LaneMachine {
     const Id from = m_.arg(id, 0);
     const std::size_t k = m_[id].imm;
     define(id, {values_[from].at(k)}, {bases_[from].at(k)}, mask);
+  }
+
+  void running_lanes(Id id, const Mask& mask) {
+    Values values = garbage_by_thread(), bases = garbage_by_vector();
+    std::vector<std::uint64_t> running(first_.size(), 0);
+    for (std::uint32_t t = 0; t < launch_.count; ++t) running[vector_[t]] += mask[t];
+    for (std::uint32_t t = 0; t < launch_.count; ++t) values[t] = bases[vector_[t]] = running[vector_[t]];
+    define(id, {values}, {bases}, mask);
   }
 
   void collective(Id id, const Mask& mask) {

@@ -158,6 +158,22 @@ TEST(LlvmEmit, AWorkgroupOfOneThreadIsScalar) {
     EXPECT_FALSE(has(code, vectors)) << code.text;
 }
 
+TEST(LlvmEmit, WordsOfAnElementThatAllLanesWantAreReadOnce) {
+  const llvm::Code code = code_of(kernel("matrices", [](Arr<const int> at, Arr<const mat44> m, Arr<vec4> x) {
+    const Int i = tid();
+    x[i] = m[at[i]] * Vec4(1, 2, 3, 4);
+  }));
+  // The vectors that fill all lanes, and the last one.
+  EXPECT_EQ(count(code, "load <4 x float>"), 2 * 8 * 4) << code.text;
+  EXPECT_EQ(count(code, "load float, ptr"), 2 * 16) << code.text;
+  EXPECT_FALSE(has(code, "gather")) << code.text;
+  const llvm::Code small = code_of(kernel("vectors", [](Arr<const int> at, Arr<const vec4> v, Arr<vec4> x) {
+    const Int i = tid();
+    x[i] = v[at[i]];
+  }));
+  EXPECT_FALSE(has(small, "load float, ptr")) << small.text;
+}
+
 // LLVM takes time by the square of the accesses in one block.
 TEST(LlvmEmit, LongBlocksAreParted) {
   const auto code_for = [](int accesses) {

@@ -100,6 +100,22 @@ class LlvmRun : public testing::TestWithParam<Lanes> {
       compare(kernel, {1, n}, make);
   }
 
+  /// Compares what the code leaves as the device loads it with what it leaves in one piece.
+  template <class K, class Make>
+  void compare_pieces(const K& kernel, Make make) {
+    const ir::Module module = traced(kernel);
+    for (int n : {1, lanes() - 1, 3 * lanes() + 1}) {
+      const auto whole = make(), pieces = make();
+      const Arrays in = pointers(whole), out = pointers(pieces);
+      in_pieces_ = false;
+      run(module, in, {1, n}, true);
+      in_pieces_ = true;
+      run(module, out, {1, n}, true);
+      for (std::size_t k = 0; k < in.size(); ++k)
+        EXPECT_EQ(std::memcmp(bytes(*in[k]), bytes(*out[k]), in[k]->extent_bytes()), 0) << "argument " << k + 1;
+    }
+  }
+
   const Device reference_ = interpreter_of_host();
 
  private:
@@ -134,10 +150,21 @@ class LlvmRun : public testing::TestWithParam<Lanes> {
     arm_ ? emulate(module, code, block, arrays, ranges) : call(code, block, ranges);
   }
 
+  /// As the device loads it: the kernel's own code, and the real functions that it calls, each compiled by itself.
+  std::shared_ptr<backend::native::LoadedCode> load(const llvm::Code& code) const {
+    std::vector<std::vector<std::byte>> objects;
+    for (const llvm::FunctionModule& each : code.functions) objects.push_back(compiler_->compile(each.text));
+    std::vector<backend::native::CalledFunction> functions;
+    for (std::size_t k = 0; k < objects.size(); ++k) functions.push_back({code.functions[k].name, objects[k]});
+    return backend::native::LoadedCode::load(compiler_->compile(code.own), llvm::kEntryName, functions);
+  }
+
   using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
   void call(const llvm::Code& code, const std::vector<std::byte>& block, const Ranges& ranges) {
-    auto [at, is_new] = loaded_.try_emplace(code.text);
-    if (is_new) at->second = backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
+    auto [at, is_new] = loaded_.try_emplace(in_pieces_ ? code.own : code.text);
+    if (is_new)
+      at->second =
+          in_pieces_ ? load(code) : backend::native::LoadedCode::load(compiler_->compile(code.text), llvm::kEntryName);
     const auto entry = reinterpret_cast<llvm::Entry>(at->second->entry());
     std::vector<std::byte> memory(code.arena_bytes + 64, std::byte{0xcd});
     const auto unaligned = reinterpret_cast<std::uintptr_t>(memory.data());
@@ -156,6 +183,7 @@ class LlvmRun : public testing::TestWithParam<Lanes> {
     arm_->run(at->second, code.arena_bytes, block, places, ranges);
   }
 
+  bool in_pieces_ = true;  ///< as the device loads it
   backend::native::Compiler* compiler_ = nullptr;
   const test::ArmMachine* arm_ = nullptr;                                       ///< of tests on it
   std::map<std::string, std::shared_ptr<backend::native::LoadedCode>> loaded_;  ///< by text
@@ -300,6 +328,101 @@ TEST_P(LlvmRun, BlocksOfWordsFromAnywhere) {
                       Array<mat44>(reference_, c), Array<vec<2, std::int64_t>>(reference_, d),
                       Array<vec3>(reference_, e), Array<vec2>(reference_, f), zeros<vec4>(reference_, 300),
                       zeros<double>(reference_, 300));
+  });
+}
+
+TEST_P(LlvmRun, SumsOfLanesThatShareAPlaceNowAndThen) {
+  // As the adjoint of a gather makes them: runs of one index, alone and past a vector's end; then others in no order.
+  const auto k = kernel("segments", [](Arr<const int> at, Arr<const int> some, Arr<int> sums, Arr<unsigned> most,
+                                       Arr<std::int64_t> wide, Arr<unsigned> bits) {
+    const Int i = tid();
+    atomic_add(sums[at[i]], i * 3 + 1);
+    If (i % 5 != 2) {
+      atomic_max(most[some[i]], UInt(i) * 7u);
+      atomic_add(wide[at[i]], Int64(i) << 33);
+      atomic_xor(bits[some[i]], UInt(1) << (UInt(i) & 31u));
+    }
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> at(300), some(300);
+    for (int i = 0; i < 300; ++i) at[std::size_t(i)] = (i * i / 300) / 5, some[std::size_t(i)] = i * 7 % 11;
+    return std::tuple(Array<int>(reference_, at), Array<int>(reference_, some), zeros<int>(reference_, 100),
+                      zeros<unsigned>(reference_, 11), zeros<std::int64_t>(reference_, 100),
+                      zeros<unsigned>(reference_, 11));
+  });
+}
+
+TEST_P(LlvmRun, RealFunctionsThatSeveralObjectsHold) {
+  const auto k = kernel("functions", [](Arr<const float> x, Arr<float> y, Arr<const double> a, Arr<double> b) {
+    const Int i = tid();
+    y[i] = sin(x[i]) + tanh(x[i] * 0.5f);
+    If (i % 3 != 1) {
+      b[i] = pow(a[i], 1.5) + exp(-a[i]) * sin(a[i]);
+      y[i] += pow(abs(x[i]) + 0.25f, 0.75f);
+    }
+  });
+  if (GetParam().arm) GTEST_SKIP() << "the emulator takes one object";
+  compare_pieces(k, [&] {
+    std::vector<float> x(300);
+    std::vector<double> a(300);
+    for (int i = 0; i < 300; ++i) x[std::size_t(i)] = float(i) / 9 - 12, a[std::size_t(i)] = double(i) / 17;
+    return std::tuple(Array<float>(reference_, x), zeros<float>(reference_, 300), Array<double>(reference_, a),
+                      zeros<double>(reference_, 300));
+  });
+}
+
+TEST_P(LlvmRun, BlocksOfAnElementThatLanesShare) {
+  // Elements of all lanes, of all that run (the first ones rest), of some, and past the last one where lanes rest.
+  const auto k = kernel("shared", [](Arr<const int> at, Arr<const mat44> a, Arr<const vec4> b, Arr<vec4> x) {
+    const Int i = tid(), j = at[i];
+    Vec4 sum = a[j] * Vec4(1, 2, 3, 4);
+    If (i % 8 > 4) {
+      sum += a[j] * Vec4(5, 6, 7, 8);
+    }
+    const Int one = select(i % 16 > 2, i / 16 % 7, 1 << 30);
+    If (one < 7) {
+      sum += a[one] * Vec4(1, 0, 0, 1);
+      for (int row = 0; row < 3; ++row) sum += b[one * 3 + row];
+    }
+    x[i] = sum;
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> at(300);
+    std::vector<mat44> a(7);
+    std::vector<vec4> b(21);
+    for (int i = 0; i < 300; ++i) at[std::size_t(i)] = i < 100 ? i / 64 % 7 : i * 5 % 7;
+    for (int i = 0; i < 21; ++i) {
+      b[std::size_t(i)] = {float(i), float(i) / 2, float(i) / 4, -float(i)};
+      for (int r = 0; r < 4; ++r) a[std::size_t(i % 7)](r, i / 7) = float(i) + float(r) / 8;
+    }
+    return std::tuple(Array<int>(reference_, at), Array<mat44>(reference_, a), Array<vec4>(reference_, b),
+                      zeros<vec4>(reference_, 300));
+  });
+}
+
+TEST_P(LlvmRun, LoopsThatFewLanesLeaveForLater) {
+  const auto running = [] { return UInt(tracing::running_lanes(Loc::here()), detail::FromId{}); };
+  const auto k = kernel("later", [&](Arr<const int> steps, Arr<int> found, Arr<unsigned> seen) {
+    const Int i = tid();
+    Int left = steps[i], sum = 0;
+    seen[i] = running();
+    While (left > 0) {
+      const UInt all = running();
+      Int here = left % 5;
+      While (here > 0 & running() * 4u > all) {
+        sum = sum * 3 + left;
+        left -= 1;
+        here -= 1;
+      }
+      left -= select(here == 0, 1, 0);
+    }
+    found[i] = sum;
+    seen[i] = select(seen[i] > 0u & seen[i] <= 64u, 1u, 0u);
+  });
+  compare_sizes(k, [&] {
+    std::vector<int> steps(300);
+    for (int i = 0; i < 300; ++i) steps[std::size_t(i)] = i * 7 % 31;
+    return std::tuple(Array<int>(reference_, steps), zeros<int>(reference_, 300), zeros<unsigned>(reference_, 300));
   });
 }
 
