@@ -175,7 +175,7 @@ TEST_F(NativeLaunchTimes, share_what_is_long) {
   threads_of_launch(*program, 64 * 1000, 10000);
   expect_to_be_shared([&] { return threads_of_launch(*program, 64 * 1000, 10000); });
   // Few threads that nobody knows either, each of which takes long.
-  expect_to_be_shared([&] { return threads_of_launch(*StandIn{.entry = take_time}.program(), 1000, 100000); });
+  expect_to_be_shared([&] { return threads_of_launch(*StandIn{.entry = take_time}.program(), 1000, 1000000); });
   // So that a few expensive units are shared, too.
   expect_to_be_shared([&] { return threads_of_launch(*program, 64 * 16, 2000000); });
 }
