@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -72,13 +73,16 @@ class ProfileLog : public std::enable_shared_from_this<ProfileLog> {
   };
   Clocks compare(DeviceState& device) const;
   /// Returns the one copy of a name. Call with the lock held.
-  const std::string* kept_name(std::string_view name) { return &*names_.emplace(name).first; }
+  const std::string* kept_name(std::string_view name) {
+    const auto known = names_.find(name);  // emplace() would make a string first
+    return &*(known != names_.end() ? known : names_.emplace(name).first);
+  }
   int thread_number();
 
   const Clock::time_point start_ = Clock::now();
   std::vector<Measured> devices_;
   std::mutex mutex_;  ///< guards the members below
-  std::set<std::string> names_;
+  std::set<std::string, std::less<>> names_;
   std::vector<std::thread::id> threads_;  ///< threads that opened scopes
   std::vector<Track> tracks_;
   struct Scope {
