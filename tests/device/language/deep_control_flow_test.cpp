@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "../device_test.h"
-#include "../full_sizes.h"
 
 using namespace weft;
 using namespace weft::test;
@@ -138,12 +137,11 @@ TEST_P(DeepControlFlow, branches_inside_each_other) {
 }
 
 TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
-  // Each assertion and each read of an array may end the thread. Software Vulkan's compiler takes time by the square of
-  // the exits: a minute for 150 reads.
-  const int reads = test::full_sizes() ? 150 : 80;
-  auto k = kernel("checks", [reads](Arr<const int> a, Arr<int> o) {
+  // Each assertion and each read of an array may end the thread.
+  constexpr int kReads = 150;
+  auto k = kernel("checks", [](Arr<const int> a, Arr<int> o) {
     Int i = tid(), sum = 0;
-    for (int k = 0; k < reads; ++k) {
+    for (int k = 0; k < kReads; ++k) {
       sum += a[(i * 7 + k * k) % 64] * (k % 5 + 1);
       assert_(sum >= 0, "sum", sum);
     }
@@ -163,7 +161,7 @@ TEST_P(DeepControlFlow, assertions_and_checks_of_debug_mode) {
     const std::vector<int> values = out.to_vector();
     for (int i = 0; i < 40; ++i) {
       int sum = 0;
-      for (int k = 0; k < reads; ++k) sum += numbers[std::size_t((i * 7 + k * k) % 64)] * (k % 5 + 1);
+      for (int k = 0; k < kReads; ++k) sum += numbers[std::size_t((i * 7 + k * k) % 64)] * (k % 5 + 1);
       ASSERT_EQ(values[std::size_t(i)], sum) << i << (checks ? " with checks" : "");
     }
   }
