@@ -29,7 +29,7 @@ using ir::Op;
 using ir::Type;
 
 namespace {
-/// The words of a lane from which on it pays to ask whether all lanes want the same.
+/// The words of a lane from which on the code asks whether all lanes want the same.
 constexpr std::uint32_t kWordsOfOne = 8;
 }  // namespace
 

@@ -131,7 +131,7 @@ void around_forks(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 /// Has `describe` asked for text when a thread touches memory that it may not, writes that to the error output, and
 /// lets the fault take its way: to a handler that was there before, or to the end of the process. One function per
-/// process, asked until there was one fault.
+/// process, asked until it has described one.
 /// \param describe  writes at most `room` characters and returns how many; runs in a signal handler, where it may
 ///                  neither allocate nor lock. 0: the fault is not its concern
 void describe_faults(std::size_t (*describe)(char* text, std::size_t room, const void* address));
