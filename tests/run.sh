@@ -8,6 +8,15 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 bash cmake/install_packages.sh
 
+# What tests of the package for Python need beside it.
+python="build/venv/bin/python"
+if [[ -x "$python" ]]; then
+  "$python" -m pip install -q --disable-pip-version-check --retries 1 jax ||
+    echo "weft: going on without JAX: the tests that need it are skipped" >&2
+  "$python" tests/python/setup/torch_without_cuda.py ||
+    echo "weft: going on without PyTorch: the tests that need it are skipped" >&2
+fi
+
 # More jobs at once gain nothing, because a software device spreads over all cores by itself.
 jobs="$(nproc 2>/dev/null || echo 2)"
 test_jobs=$((jobs < 4 ? jobs : 4))

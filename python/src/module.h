@@ -30,5 +30,8 @@ void add_graphs(nb::module_& m);
 void add_geometry(nb::module_& m);
 void add_algorithms(nb::module_& m);
 void add_reports(nb::module_& m);
+// For JAX
+void add_jax(nb::module_& m);
+void add_jax_callbacks(nb::module_& m);
 
 }  // namespace weft::python

@@ -3,11 +3,11 @@
 
 #include <cstring>
 #include <new>
-#include <string_view>
 
 #include "../../../frontend/types/layout.h"
 #include "../pack.h"
 #include "../trace/ids.h"
+#include "tensors.h"
 
 namespace weft::python {
 
@@ -24,81 +24,12 @@ const ArrayBase& no_array(int ndim) {
   return none[ndim - 1];
 }
 
-/// The scalar type that a letter of the buffer protocol means; none for others, and for another order of bytes.
-ir::Type type_of_format(const char* format) {
-  if (!format) return ir::Type::u8;
-  std::string_view f = format;
-  if (!f.empty() && (f[0] == '@' || f[0] == '=' || f[0] == '<')) f.remove_prefix(1);
-  if (f.size() != 1) return ir::Type::none;
-  switch (f[0]) {
-    case '?': return ir::Type::b1;
-    case 'b': return ir::Type::i8;
-    case 'B': return ir::Type::u8;
-    case 'h': return ir::Type::i16;
-    case 'H': return ir::Type::u16;
-    case 'i': return ir::Type::i32;
-    case 'I': return ir::Type::u32;
-    case 'l': return sizeof(long) == 8 ? ir::Type::i64 : ir::Type::i32;
-    case 'L': return sizeof(long) == 8 ? ir::Type::u64 : ir::Type::u32;
-    case 'q': return ir::Type::i64;
-    case 'Q': return ir::Type::u64;
-    case 'e': return ir::Type::f16;
-    case 'f': return ir::Type::f32;
-    case 'd': return ir::Type::f64;
-    default: return ir::Type::none;
-  }
-}
-
-/// A view of an object's memory, as long as this lives.
-class Exported {
- public:
-  explicit Exported(PyObject* object) : good_(PyObject_GetBuffer(object, &view_, PyBUF_RECORDS) == 0) {
-    if (!good_) PyErr_Clear();
-  }
-  Exported(const Exported&) = delete;
-  ~Exported() {
-    if (good_) PyBuffer_Release(&view_);
-  }
-  explicit operator bool() const { return good_; }
-  const Py_buffer& view() const { return view_; }
-
- private:
-  Py_buffer view_;
-  bool good_;
-};
-
-/// The shape, without the dimensions that one element takes; rank 0: the memory holds no such elements.
-Extent extent_of(const Py_buffer& view, const DType& dtype, int ndim) {
-  Extent extent(0);
-  extent.rank = 0;
-  const int inside = dtype.kind == DType::Kind::scalar ? 0 : dtype.kind == DType::Kind::matrix ? 2 : 1;
-  if (view.ndim != ndim + inside) return extent;
-  const Py_ssize_t bytes = view.itemsize;
-  if (inside == 1 && (view.shape[ndim] != dtype.count() || view.strides[ndim] != bytes)) return extent;
-  if (inside == 2 && (view.shape[ndim] != dtype.rows || view.shape[ndim + 1] != dtype.columns ||
-                      view.strides[ndim + 1] != bytes || view.strides[ndim] != bytes * dtype.columns))
-    return extent;
-  extent.rank = ndim;
-  for (int k = 0; k < ndim; ++k) extent.n[std::size_t(k)] = view.shape[k];
-  return extent;
-}
-
-/// An array around the memory of an object of the buffer protocol, or null where it is none of this type.
+/// An array around the memory of another library's array, or null where that is none of this type.
 std::unique_ptr<Array> wrapped(const Part& part, PyObject* value, const Device& device) {
-  if (!PyObject_CheckBuffer(value) || PyBytes_Check(value) || part.dtype->is_struct()) return nullptr;
-  const Exported exported(value);
-  if (!exported) return nullptr;
-  const Py_buffer& view = exported.view();
-  if (type_of_format(view.format) != part.dtype->type) return nullptr;
-  const Extent extent = extent_of(view, *part.dtype, part.ndim);
-  if (extent.rank == 0) return nullptr;
-  std::int64_t strides[4];
-  for (int k = 0; k < part.ndim; ++k) {
-    strides[k] = view.strides[k];
-    if (strides[k] < 0) return nullptr;
-  }
-  return std::make_unique<Array>(Array::around(device, extent, PyBuffer_IsContiguous(&view, 'C') ? nullptr : strides,
-                                               *part.dtype, view.buf, nb::borrow(value)));
+  const std::optional<HostTensor> tensor = host_tensor(value);
+  if (!tensor) return nullptr;
+  std::optional<Array> around = array_around(*tensor, *part.dtype, part.ndim, device);
+  return around ? std::make_unique<Array>(*std::move(around)) : nullptr;
 }
 
 [[noreturn]] void refuse_array(const Part& part, const Array* given) {

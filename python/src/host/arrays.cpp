@@ -89,22 +89,33 @@ std::vector<std::byte> copy_out(const Array& a) {
   return bytes;
 }
 
+/// An array of NumPy's on the elements themselves.
+/// Errors: TypeError for structs, and where strides are no multiples of the numbers' size; Error(unsupported) where the
+/// host does not have the elements, and while a tape records: it cannot know what the host does to them.
+nb::object shared_numpy(nb::handle self) {
+  const Array& a = array_from(self);
+  if (a.dtype().is_struct()) throw nb::type_error("elements are structs: numpy() of such arrays is the package's");
+  if (!divides_strides(a)) throw nb::type_error("strides are no multiples of the size of the numbers");
+  if (a.size() == 0) return ndarray(nullptr, a, true, self);
+  std::byte* address = nullptr;
+  {
+    nb::gil_scoped_release released;
+    address = a.host_address();
+  }
+  show_reports();
+  remember_memory(a);
+  return ndarray(address, a, false, self);
+}
+
 /// An array of NumPy's: the elements themselves where the host has them, else a copy.
 nb::object numpy(nb::handle self) {
   const Array& a = array_from(self);
-  if (a.dtype().is_struct()) throw nb::type_error("elements are structs: numpy() of such arrays is the package's");
-  if (a.size() > 0 && divides_strides(a)) {
-    std::byte* shared = nullptr;
-    try {
-      nb::gil_scoped_release released;
-      shared = a.host_address();
+  if (a.size() > 0 && divides_strides(a)) try {
+      return shared_numpy(self);
     } catch (const Error& e) {
-      // A tape that records hears of reading, but cannot know what the host does to the elements themselves.
       if (e.kind() != ErrorKind::unsupported) throw;
     }
-    show_reports();
-    if (shared) return ndarray(shared, a, false, self);
-  }
+  if (a.dtype().is_struct()) throw nb::type_error("elements are structs: numpy() of such arrays is the package's");
   auto* const copy = new std::vector<std::byte>(copy_out(a));
   const nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
   return ndarray(copy->data(), a, true, owner);
@@ -173,16 +184,6 @@ void require_gradient(const Array& a) {
   a.need_gradient();
 }
 
-/// The gradient, as the same object each time; None without gradient storage.
-nb::object gradient(Array& a) {
-  if (a.gradient.is_valid()) return a.gradient;
-  if (!a.has_grad()) return nb::none();
-  Array g(a.dtype(), a);
-  g.become_gradient(a);
-  a.gradient = make_object(std::move(g));
-  return a.gradient;
-}
-
 void note_on_tape(nb::handle to, nb::handle from) {
   PyTape* const tape = PyTape::current();
   if (!tape) return;
@@ -193,6 +194,7 @@ void note_on_tape(nb::handle to, nb::handle from) {
 /// Makes another array the gradient: what goes back to this array is added to it.
 void set_gradient(Array& a, nb::object g) {
   a.gradient_is_set = !g.is_none();
+  a.gradient_source.reset();
   if (g.is_none()) return a.gradient.reset();
   const Array& given = array_from(g);
   if (&given.dtype() != &a.dtype() || given.ndim() != a.ndim())
@@ -221,11 +223,14 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 #endif
   if (!nb::inst_ready(self)) return 0;
   Py_VISIT(nb::inst_ptr<Array>(self)->gradient.ptr());
+  Py_VISIT(nb::inst_ptr<Array>(self)->gradient_source.ptr());
   return 0;
 }
 
 int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<Array>(self)->gradient.reset();
+  if (!nb::inst_ready(self)) return 0;
+  nb::inst_ptr<Array>(self)->gradient.reset();
+  nb::inst_ptr<Array>(self)->gradient_source.reset();
   return 0;
 }
 
@@ -240,6 +245,19 @@ Array Array::empty(const Device& device, const Extent& extent, const DType& dtyp
   Array a(dtype, checked_ndim(extent));
   a.create(device, extent, extent.rank, dtype.holds_arrays);
   if (dtype.holds_arrays) a.zero();
+  return a;
+}
+
+Array Array::inside(const ArrayBase& bytes, std::uint64_t offset, const Extent& extent, const DType& dtype) {
+  Array a(dtype, checked_ndim(extent));
+  std::int64_t step = dtype.size;
+  for (int k = extent.rank - 1; k >= 0; --k) {
+    a.shape_[std::size_t(k)] = extent[k];
+    a.stride_[std::size_t(k)] = step;
+    step *= std::max<std::int64_t>(extent[k], 1);
+  }
+  a.storage_ = bytes.storage();
+  a.address_ = bytes.address() + offset;
   return a;
 }
 
@@ -348,6 +366,16 @@ Array Array::viewed(const DType& other) const {
   return a;
 }
 
+nb::object gradient_of(const Array& a) {
+  if (a.gradient_source.is_valid()) return a.gradient_source();
+  if (a.gradient.is_valid()) return a.gradient;
+  if (!a.has_grad()) return nb::none();
+  Array g(a.dtype(), a);
+  g.become_gradient(a);
+  a.gradient = make_object(std::move(g));
+  return a.gradient;
+}
+
 nb::object make_object(Array array) {
   nb::object object = nb::inst_alloc(reinterpret_cast<PyObject*>(array_class));
   new (nb::inst_ptr<Array>(object)) Array(std::move(array));
@@ -410,9 +438,16 @@ void add_arrays(nb::module_& m) {
       .def_prop_ro("is_contiguous", &Array::is_contiguous)
       .def_prop_ro("is_freed", &Array::is_freed)
       .def_prop_ro("is_null", &Array::is_null)
-      .def_prop_ro("has_grad", [](const Array& a) { return a.has_grad() || a.gradient.is_valid(); })
+      .def_prop_ro("has_grad",
+                   [](const Array& a) { return a.has_grad() || a.gradient.is_valid() || a.gradient_source.is_valid(); })
+      .def_prop_ro("has_given_gradient", &Array::has_given_gradient)
+      .def_prop_rw(
+          "gradient_source",
+          [](const Array& a) { return a.gradient_source.is_valid() ? a.gradient_source : nb::none(); },
+          [](Array& a, nb::object source) { a.gradient_source = source.is_none() ? nb::object() : std::move(source); },
+          nb::for_setter(nb::arg("value").none()))
       .def("require_gradient", &require_gradient, "Gives the array gradient storage, set to zero.")
-      .def_prop_rw("grad", &gradient, &set_gradient, nb::for_setter(nb::arg("value").none()))
+      .def_prop_rw("grad", &gradient_of, &set_gradient, nb::for_setter(nb::arg("value").none()))
       .def("fill", &fill)
       .def("zero", &Array::zero)
       .def("assign_bytes", &assign_bytes)
@@ -446,6 +481,7 @@ void add_arrays(nb::module_& m) {
           nb::arg("device").none() = nb::none())
       .def("bytes", &bytes)
       .def("numpy", [](nb::handle self) { return numpy(self); })
+      .def("shared_numpy", [](nb::handle self) { return shared_numpy(self); })
       .def("host_address",
            [](const Array& a) {
              std::byte* address = nullptr;

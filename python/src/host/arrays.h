@@ -17,6 +17,8 @@ class Array : public ArrayBase {
 
   /// Elements that are not initialised; arrays in structs are null.
   static Array empty(const Device& device, const Extent& extent, const DType& dtype);
+  /// An array of elements in a row in memory, from a byte on. The caller has checked that they lie inside.
+  static Array inside(const ArrayBase& bytes, std::uint64_t offset, const Extent& extent, const DType& dtype);
   /// An array around memory of the host, which `owner` keeps. Several may stand on parts of one array of NumPy's.
   /// \param strides  in bytes, none negative; null: contiguous
   /// Errors: Error(unsupported) on a device that cannot use the host's memory.
@@ -60,11 +62,15 @@ class Array : public ArrayBase {
   /// Becomes the gradient of `of`.
   void become_gradient(const ArrayBase& of) { take_gradient(of); }
 
-  /// Whether Python has set another array as the gradient, which is then apart from the array's gradient storage.
-  bool set_gradient() const { return gradient_is_set; }
+  /// Whether the gradient is an array of its own, apart from the array's gradient storage: one that Python has set, or
+  /// another library's.
+  bool has_given_gradient() const { return gradient_is_set || gradient_source.is_valid(); }
 
-  nb::object gradient;           ///< the object for the gradient that Python was given or has set; invalid: none yet
+  mutable nb::object gradient;   ///< the object for the gradient that Python was given or has set; invalid: none yet
   bool gradient_is_set = false;  ///< Python has set it
+  /// Gives another library's gradient, which that library may have made or let go in between, each time it is called;
+  /// invalid: the array has none of another library.
+  nb::object gradient_source;
 
  private:
   const DType* dtype_;
@@ -76,6 +82,10 @@ nb::object make_object(Array array);
 Array* array_of(PyObject* object);
 /// Errors: TypeError for what is no array.
 Array& array_from(nb::handle object);
+
+/// The gradient of an array, as the same object each time, but for another library's; None without gradient storage.
+/// Errors: whatever the gradient's source raises.
+nb::object gradient_of(const Array& array);
 
 /// An array of Python's as one of C++.
 /// Errors: TypeError that names `what` for elements of another type and another number of dimensions.

@@ -12,6 +12,8 @@
 #include "../module.h"
 #include "arrays.h"
 #include "reports.h"
+#include "tensors.h"
+#include "wrapped.h"
 
 namespace weft::python {
 
@@ -67,6 +69,7 @@ nb::object dlpack(const Array& a, nb::handle, std::optional<std::pair<int, int>>
       tensor = detail::export_unversioned(a, element, options);
   }
   show_reports();
+  remember_memory(a);
   PyObject* const capsule = PyCapsule_New(tensor, versioned ? kNew : kOld, versioned ? &delete_new : &delete_old);
   if (!capsule) throw nb::python_error();
   return nb::steal(capsule);
@@ -131,6 +134,12 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
   const int ndim = given.ndim - element.dimensions;
   if (ndim < 1 || ndim > 4) throw nb::type_error("the tensor's dimensions are no array of that type");
   const Device on = device_from(device);
+  if (!copy && on.wraps_host()) {
+    // Arrays on one memory know each other: another library gives one tensor several times, and parts of it.
+    const std::optional<HostTensor> tensor = host_tensor(given, capsule);
+    if (std::optional<Array> array = tensor ? array_around(*tensor, type, ndim, on) : std::nullopt)
+      return make_object(*std::move(array));
+  }
   auto borrowed = std::make_unique<Borrowed>();
   borrowed->tensor.dl_tensor = given;
   borrowed->tensor.manager_ctx = borrowed.get();
@@ -153,6 +162,30 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
   return make_object(std::move(array));
 }
 
+/// An array on the memory of an object that host_tensor() describes.
+/// Errors: TypeError for other objects, types and dimensions; Error(unsupported) on a device with memory of its own.
+nb::object from_tensor(nb::handle object, nb::handle dtype, nb::handle device) {
+  drop_now();
+  std::optional<HostTensor> tensor = host_tensor(object.ptr());
+  if (!tensor)
+    throw nb::type_error("the object has no writable memory of the host that is described to other libraries");
+  const DType* type = nullptr;
+  if (dtype.is_none()) {
+    if (tensor->type == ir::Type::none) throw nb::type_error("the tensor's type is none of weft's");
+    type = &scalar_type_of(tensor->type);
+  } else {
+    type = &type_from(dtype);
+    if (has_same_bits(tensor->type, type->type)) tensor->type = type->type;
+  }
+  const bool matrix = type->kind == DType::Kind::matrix;
+  const int ndim = tensor->ndim - (matrix ? 2 : type->kind == DType::Kind::scalar ? 0 : 1);
+  if (ndim < 1 || ndim > 4) throw nb::type_error("an array has 1 to 4 dimensions");
+  std::string fault;
+  std::optional<Array> array = array_around(*tensor, *type, ndim, device_from(device), &fault);
+  if (!array) throw nb::type_error(fault.c_str());
+  return make_object(*std::move(array));
+}
+
 }  // namespace
 
 void add_exchange(nb::module_& m) {
@@ -161,6 +194,8 @@ void add_exchange(nb::module_& m) {
                    nb::arg("stream").none() = nb::none(), nb::arg("max_version").none() = nb::none(),
                    nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none());
   nb::cpp_function(&dlpack_device, nb::scope(array), nb::name("__dlpack_device__"), nb::is_method());
+  m.def("from_tensor", &from_tensor, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
+        nb::arg("device").none() = nb::none());
   m.def("from_dlpack", &from_dlpack, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
         nb::arg("device").none() = nb::none(), nb::arg("copy") = false);
 }

@@ -141,20 +141,26 @@ void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Argument
 }
 
 /// The gradients that a call gives for the arrays among its arguments.
+/// \param kept  receives those that nothing else may hold
 std::vector<detail::GivenGradient> gradients_of(const Arguments& arguments, const Items& inputs,
-                                                const Items& adj_inputs, const Items& adj_outputs) {
+                                                const Items& adj_inputs, const Items& adj_outputs,
+                                                std::vector<nb::object>& kept) {
   std::vector<detail::GivenGradient> gradients(arguments.parts().size());
   for (std::size_t k = 0; k < gradients.size(); ++k) {
     const detail::HostArg& arg = arguments.parts()[k];
     const Array* const array = arguments.array(k);
     if (!array) continue;
     gradients[k].leaves = array->leaves();
-    if (array->set_gradient()) gradients[k].array = &array_from(array->gradient);
     const Py_ssize_t of = arg.argument - 1;
     const bool input = of < inputs.count;
     const Items& given = input ? adj_inputs : adj_outputs;
     const Py_ssize_t place = input ? of : of - inputs.count;
-    if (place >= given.count || given[place] == Py_None) continue;
+    if (place >= given.count || given[place] == Py_None) {
+      if (!array->has_given_gradient()) continue;
+      kept.push_back(gradient_of(*array));
+      gradients[k].array = &array_from(kept.back());
+      continue;
+    }
     const Array* const gradient = array_of(given[place]);
     if (!gradient || &gradient->dtype() != &array->dtype())
       throw nb::type_error(
@@ -210,8 +216,9 @@ PyObject* launch(const Call& call) {
   const Extent dim = extent_from(call[dim_]);
   if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
   if (call.truth(adjoint_, false)) {
+    std::vector<nb::object> gradients;
     run_adjoint(kernel, stream ? &*stream : nullptr, dim, arguments,
-                gradients_of(arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_])));
+                gradients_of(arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_]), gradients));
     Py_RETURN_NONE;
   }
   if (call.truth(record_tape_, true)) {

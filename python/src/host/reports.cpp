@@ -51,6 +51,12 @@ void show_reports() {
   for (const std::string& line : now) write(nb::str(line.data(), line.size()));
 }
 
+void show_reports_without_gil() {
+  if (!lines().any.load(std::memory_order_relaxed)) return;
+  const nb::gil_scoped_acquire gil;
+  show_reports();
+}
+
 void add_reports(nb::module_& m) {
   m.def(
       "set_print_sink",

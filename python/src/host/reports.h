@@ -7,5 +7,7 @@ namespace weft::python {
 /// library's. Cost: a load where there are none.
 /// Errors: whatever the package's function raises.
 void show_reports();
+/// The same on a thread without the GIL, which is taken if there are lines.
+void show_reports_without_gil();
 
 }  // namespace weft::python

@@ -24,23 +24,51 @@ Seed seed_from(nb::handle pair) {
   return {of, gradient, of.leaves()};
 }
 
+/// The gradient storage of an array whose gradient is another array. What goes back is added to the storage, which
+/// other arrays on the same memory may use: it is cleared before, moved to the gradient, and put back as it was.
+class Moved {
+ public:
+  static void add(std::vector<Moved>& all, const Array& array) {
+    Array own(array.dtype(), static_cast<const ArrayBase&>(array));
+    own.become_gradient(array);
+    nb::object gradient = gradient_of(array);
+    if (array_from(gradient).address() == own.address()) return;  // one memory: nothing is to be moved
+    all.push_back(Moved(std::move(own), std::move(gradient)));
+  }
+  void move() {
+    detail::accumulate(array_from(gradient_), own_, own_.leaves());
+    own_.zero();
+  }
+  void put_back() { own_.copy(before_); }
+
+ private:
+  Moved(Array own, nb::object gradient)
+      : own_(std::move(own)),
+        before_(Array::empty(own_.device(), own_.extent(), own_.dtype())),
+        gradient_(std::move(gradient)) {
+    before_.copy(own_);
+    own_.zero();
+  }
+
+  Array own_, before_;
+  nb::object gradient_;
+};
+
 void backward(PyTape& tape, nb::sequence given) {
   std::vector<Seed> seeds;
   for (nb::handle pair : given) seeds.push_back(seed_from(pair));
+  std::vector<Moved> moved;
+  for (nb::handle object : tape.arrays())
+    if (array_from(object).has_given_gradient()) Moved::add(moved, array_from(object));
   {
     // Users go back inside the `with` of a tape, too: the way back itself is on no tape.
     const detail::HeardBy nobody(nullptr);
     nb::gil_scoped_release released;
     tape.tape().backward(seeds, Loc{});
   }
-  for (nb::handle object : tape.arrays()) {
-    const Array& array = array_from(object);
-    if (!array.set_gradient()) continue;
-    Array own(array.dtype(), static_cast<const ArrayBase&>(array));
-    own.become_gradient(array);
-    detail::accumulate(array_from(array.gradient), own, array.leaves());
-    own.zero();
-  }
+  for (Moved& each : moved) each.move();
+  // Backwards, because parts of one memory were cleared more than once.
+  for (std::size_t k = moved.size(); k-- > 0;) moved[k].put_back();
 }
 
 nb::object gradient(PyTape& tape, const Array& array) {
@@ -106,7 +134,9 @@ void PyTape::reset() {
 }
 
 void PyTape::note(nb::handle array) {
-  if (!array_from(array).has_grad() || !known_.insert(array.ptr()).second) return;
+  Array& a = array_from(array);
+  if (a.gradient_source.is_valid()) a.need_gradient();
+  if (!a.has_grad() || !known_.insert(array.ptr()).second) return;
   arrays_.push_back(nb::borrow(array));
 }
 

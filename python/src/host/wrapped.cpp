@@ -51,10 +51,27 @@ detail::View part_of(const std::shared_ptr<detail::Storage>& storage, const Host
   return detail::View(storage, storage->allocation.address + at, std::int64_t(part.bytes), 1);
 }
 
+/// The memory of a storage of torch's; the part itself for other objects.
+HostRange storage_range(nanobind::handle object, const HostRange& part) {
+  namespace nb = nanobind;
+  static PyObject* const address_name = PyUnicode_InternFromString("data_ptr");
+  static PyObject* const bytes_name = PyUnicode_InternFromString("nbytes");
+  const nb::object address = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), address_name));
+  const nb::object bytes =
+      address.is_valid() ? nb::steal(PyObject_CallMethodNoArgs(object.ptr(), bytes_name)) : nb::object();
+  HostRange whole;
+  if (bytes.is_valid())
+    whole = {static_cast<std::byte*>(PyLong_AsVoidPtr(address.ptr())), PyLong_AsSize_t(bytes.ptr())};
+  if (!PyErr_Occurred() && whole.holds(part)) return whole;
+  PyErr_Clear();
+  return part;
+}
+
 }  // namespace
 
 HostRange whole_memory(nanobind::handle object, const HostRange& part) {
   namespace nb = nanobind;
+  if (!PyObject_CheckBuffer(object.ptr())) return storage_range(object, part);
   static PyObject* const base = PyUnicode_InternFromString("base");
   nb::object root = nb::borrow(object);
   for (int k = 0; k < 16; ++k) {

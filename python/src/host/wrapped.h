@@ -21,8 +21,8 @@ struct HostRange {
   bool holds(const HostRange& part) const { return part.begin >= begin && part.begin + part.bytes <= begin + bytes; }
 };
 
-/// The memory from which an object has its part: that of the array of NumPy's that owns it. The part itself if there is
-/// none that holds it.
+/// The memory from which an object has its part: that of the array of NumPy's that owns it, or the storage of torch's
+/// that the object is. The part itself if there is none that holds it.
 HostRange whole_memory(nanobind::handle object, const HostRange& part);
 
 /// The bytes of an array on a piece of memory: of one that stands on it or around it already, else of a new one.

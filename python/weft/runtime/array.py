@@ -233,9 +233,15 @@ class array(_weft.Array):
     def viewed_with_grad(self, view):
         """A view of the elements whose gradient is the same view of the gradient."""
         made = view(self)
-        if self.has_grad and not made.has_grad:
+        if self.gradient_source is not None:
+            made.gradient_source = ViewedGradient(self.gradient_source, view)
+        elif self.has_given_gradient:
             made.grad = view(self.grad)
         return made
+
+    def present_gradient(self):
+        """The gradient, but None where another library has not made it yet."""
+        return self.grad if self.gradient_source is None else self.gradient_source.present()
 
     def __getitem__(self, key):
         keys = key if isinstance(key, tuple) else (key,)
@@ -271,6 +277,22 @@ class array(_weft.Array):
 
     def __matmul__(self, other):
         raise RuntimeError("products of arrays are not supported yet")
+
+
+class ViewedGradient:
+    """A view of a gradient that another library may not have made yet."""
+
+    def __init__(self, source, view):
+        self.source = source
+        self.view = view
+
+    def __call__(self):
+        return self.view(self.source())
+
+    def present(self):
+        """The view if there is a gradient, else None."""
+        made = self.source.present()
+        return None if made is None else self.view(made)
 
 
 def array_of_ndim(n):

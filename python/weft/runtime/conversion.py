@@ -58,9 +58,13 @@ def convert_numpy(where, kind, value):
 
 def convert_dlpack(where, kind, value):
     """An array of another library, shared."""
-    made = _weft.from_dlpack(value, kind.dtype.native)
-    if made.element_dtype is not kind.dtype.native or made.ndim != kind.ndim:
-        raise RuntimeError(f"{where}, but passed value has dtype={type_name(made.dtype)}, {made.ndim} dimension(s).")
+    try:
+        made = _weft.from_dlpack(value, kind.dtype.native)
+    except (RuntimeError, TypeError, BufferError) as error:
+        described = f"dtype={getattr(value, 'dtype', None)} and shape {tuple(getattr(value, 'shape', ()))}"
+        raise RuntimeError(f"{where}, but passed value has {described}: {error}") from None
+    if made.ndim != kind.ndim:
+        raise RuntimeError(f"{where}, but passed value has {made.ndim} dimension(s).")
     return made
 
 

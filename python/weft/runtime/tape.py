@@ -60,7 +60,8 @@ class Tape:
 
     def backward_from_gradients(self):
         """Goes back from what the gradients of computed arrays hold, one array after the other: the sums are the same."""
-        held = [(array, clone(array.grad)) for array in self.native.arrays() if array.has_grad]
+        found = [(array, array.present_gradient()) for array in self.native.arrays()]
+        held = [(array, clone(gradient)) for array, gradient in found if gradient is not None]
         for array, gradient in held:
             if not any(gradient.contiguous().bytes()):
                 continue  # zeros
@@ -84,8 +85,9 @@ class Tape:
         """Sets the gradients of all recorded arrays to zero."""
         self.native.zero()
         for array in self.native.arrays():
-            if array.has_grad:
-                array.grad.zero_()
+            gradient = array.present_gradient()
+            if gradient is not None:
+                gradient.zero_()
 
     def reset(self):
         """Forgets the record, and sets the gradients of its arrays to zero."""

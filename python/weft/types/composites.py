@@ -217,6 +217,8 @@ def flatten(values):
             numbers.extend(value._numbers())
         elif isinstance(value, (int, float, scalars.Scalar)):
             numbers.append(number_of(value))
+        elif hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+            numbers.append(value.item())
         elif hasattr(value, "__len__") or (hasattr(value, "__iter__") and not hasattr(value, "item")):
             numbers.extend(flatten(value))
         elif hasattr(value, "item"):

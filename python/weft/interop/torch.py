@@ -1,0 +1,287 @@
+"""PyTorch: tensors and arrays on one memory, and their gradients.
+
+Tensors of the processor share memory with arrays of the device "cpu". torch is imported when a function here first
+needs it.
+"""
+
+import functools
+import importlib
+
+from .. import _weft
+from ..runtime.array import array
+from ..runtime.device import get_cuda_device, get_device
+from ..types import numpy_types, scalars
+from ..types.annotations import element_type, is_concrete, type_name
+
+TYPES = {
+    "float16": (scalars.float16,),
+    "float32": (scalars.float32,),
+    "float64": (scalars.float64,),
+    "int8": (scalars.int8, scalars.uint8),
+    "int16": (scalars.int16, scalars.uint16),
+    "int32": (scalars.int32, scalars.uint32),
+    "int64": (scalars.int64, scalars.uint64),
+    "uint8": (scalars.uint8, scalars.int8),
+    "uint16": (scalars.uint16, scalars.int16),
+    "uint32": (scalars.uint32, scalars.int32),
+    "uint64": (scalars.uint64, scalars.int64),
+    "bool": (scalars.bool, scalars.uint8, scalars.int8),
+}
+"""torch's types of numbers by name, with the types of the package that read them: the first is the usual one."""
+
+SIGNED = {scalars.uint16: "int16", scalars.uint32: "int32", scalars.uint64: "int64"}
+"""The types of numbers that torch computes with, for those that it hardly does."""
+
+
+@functools.cache
+def library():
+    """The module torch. Errors: ImportError where it is not installed."""
+    return importlib.import_module("torch")
+
+
+def name_of(dtype):
+    """The name of a type of torch's: ``float32``."""
+    return str(dtype).rpartition(".")[2]
+
+
+@functools.cache
+def dtype_from_torch(torch_dtype):
+    """The scalar type of one of torch's. Errors: TypeError for types that the package lacks."""
+    known = TYPES.get(name_of(torch_dtype))
+    if known is None:
+        raise TypeError(f"Cannot convert {torch_dtype} to a type of weft")
+    return known[0]
+
+
+@functools.cache
+def dtype_to_torch(warp_dtype):
+    """torch's type for a scalar type; the signed one for unsigned integers from 16 bits.
+
+    Errors: TypeError for types that torch lacks.
+    """
+    dtype = element_type(warp_dtype)
+    if dtype.native.kind != "scalar":
+        raise TypeError(f"Cannot convert {type_name(dtype)} to a type of torch")
+    return getattr(library(), SIGNED.get(dtype, dtype.__name__))
+
+
+@functools.cache
+def dtype_is_compatible(torch_dtype, warp_dtype):
+    """Whether arrays of a type can share memory with tensors of one of torch's; of vectors and matrices by components."""
+    scalar = getattr(element_type(warp_dtype), "_wp_scalar_type_", None) or element_type(warp_dtype)
+    return scalar in TYPES.get(name_of(torch_dtype), ())
+
+
+def device_from_torch(torch_device):
+    """The device of one of torch's, or of its name: the processor, or a GPU by its number.
+
+    Errors: RuntimeError for other devices; ValueError for a GPU that is not there.
+    """
+    kind, _, number = str(torch_device).partition(":")
+    if kind == "cpu":
+        return get_device("cpu")
+    if kind == "cuda":
+        return get_device(f"cuda:{number or library().cuda.current_device()}")
+    raise RuntimeError(f"Unsupported Torch device {torch_device}")
+
+
+def device_to_torch(warp_device):
+    """The name of torch's device for a device. Errors: RuntimeError for devices that torch has not."""
+    device = get_device(warp_device)
+    if device.is_cpu:
+        return "cpu"
+    if device.is_cuda:
+        return f"cuda:{device.ordinal}"
+    raise RuntimeError(f"Torch has no device for {device.alias}")
+
+
+class OwnGradient:
+    """The gradient of an array alone: made, with zeros, when it is first asked for.
+
+    It is apart from the memory's gradient storage, which other arrays on that memory may use.
+    """
+
+    def __init__(self, shape, dtype, device):
+        self.description = (shape, dtype.native, device)
+        self.made = None
+
+    def __call__(self):
+        if self.made is None:
+            self.made = _weft.zeros(*self.description)
+        return self.made
+
+    def present(self):
+        """The gradient if there is one yet, else None."""
+        return self.made
+
+
+class TensorGradient:
+    """The gradient of a tensor as an array's: made, with zeros, when it is first asked for.
+
+    torch lets gradients go (``zero_grad()``) and replaces them: the array is that of the gradient that the tensor has.
+    """
+
+    def __init__(self, tensor, dtype):
+        self.tensor = tensor
+        self.dtype = dtype
+        self.made = None
+        self.address = None
+
+    def __call__(self):
+        if keeps_no_gradient(self.tensor):
+            return self.apart()
+        grad = self.tensor.grad
+        if grad is None:
+            self.tensor.grad = library().zeros_like(self.tensor, requires_grad=False)
+            grad = self.tensor.grad
+        return self.array_of(grad)
+
+    def present(self):
+        """The gradient if the tensor has one, else None."""
+        if keeps_no_gradient(self.tensor):
+            return self.apart()
+        grad = self.tensor.grad
+        return None if grad is None else self.array_of(grad)
+
+    def apart(self):
+        """The gradient of a tensor that has become a result of torch's since the array was made."""
+        if self.made is None:
+            made = around(self.tensor, self.dtype)
+            self.made = _weft.zeros(made.shape, self.dtype.native, made.native_device)
+        return self.made
+
+    def array_of(self, grad):
+        """The array on a gradient's memory."""
+        address = grad.data_ptr()
+        if self.made is None or self.address != address or self.made.shape != tuple(grad.shape)[: self.made.ndim]:
+            self.made, self.address = around(grad, self.dtype), address
+        return self.made
+
+
+class ArrayDescriptor(_weft.Array):
+    """An array for launches alone: what ``from_torch(..., return_ctype=True)`` gives."""
+
+    @property
+    def data(self):
+        """The address of the elements."""
+        return self.ptr or 0
+
+    @property
+    def grad(self):
+        """The address of the gradient's elements; 0 without a gradient."""
+        made = _weft.Array.grad.__get__(self)
+        return 0 if made is None else made.ptr or 0
+
+
+def around(tensor, dtype):
+    """The array on a tensor's memory. Errors: RuntimeError for tensors whose numbers are no elements of the type."""
+    if tensor.is_cuda:
+        return _weft.from_dlpack(tensor.detach(), dtype.native, device_from_torch(tensor.device).native)
+    if tensor.is_neg() or tensor.is_conj():
+        raise RuntimeError("the tensor's numbers are stored negated or conjugated: resolve_neg() or resolve_conj() it")
+    try:
+        return _weft.from_tensor(tensor, dtype.native, get_device("cpu").native)
+    except TypeError as error:
+        raise RuntimeError(
+            f"Could not convert Torch tensor with shape {tuple(tensor.shape)} and type {tensor.dtype} to an array with "
+            f"dtype={type_name(dtype)}: {error}"
+        ) from None
+
+
+def gradient_around(grad, made, dtype):
+    """The gradient that the caller gives for a tensor: an array, or a tensor like the tensor."""
+    if isinstance(grad, _weft.Array):
+        return grad
+    if tuple(grad.shape[: made.ndim]) != made.shape:
+        raise RuntimeError(f"the gradient has shape {tuple(grad.shape)}, the array {made.shape}")
+    return around(grad, dtype)
+
+
+def has_gradient_apart(tensor):
+    """Whether the array of a tensor has a gradient of its own. See from_torch()."""
+    if keeps_no_gradient(tensor):
+        return True
+    return tensor.requires_grad and tensor.grad is None and not library().is_grad_enabled()
+
+
+def keeps_no_gradient(tensor):
+    """Whether a tensor is a result of torch's, whose gradient torch does not keep."""
+    return not (tensor.is_leaf or tensor.retains_grad)
+
+
+def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False):
+    r"""The array on a tensor's memory, which both share.
+
+    The array's gradient is the tensor's, and is made when it is first asked for, or when a tape that has recorded the
+    array goes back. It is the array's own where the tensor is a result of torch's, and where torch records nothing (in
+    an ``autograd.Function``, an operator, ``no_grad()``) and the tensor has no gradient yet: the caller hands it to torch,
+    which adds it to the tensor's.
+    \param dtype  the element type: of vectors and matrices too, whose components are the last dimensions
+    \param requires_grad  whether the array has a gradient; as the tensor if it is left out
+    \param grad  an array or a tensor that is the gradient instead
+    \param return_ctype  gives an ArrayDescriptor instead, for launches alone
+    Errors: RuntimeError for numbers of another type, and for last dimensions that are no elements.
+    """
+    if dtype is None:
+        dtype = dtype_from_torch(t.dtype)
+    else:
+        dtype = element_type(dtype)
+        if not is_concrete(dtype) or not dtype_is_compatible(t.dtype, dtype):
+            raise RuntimeError(f"Cannot convert Torch type {t.dtype} to type {type_name(dtype)}")
+    made = around(t, dtype)
+    if grad is not None:
+        made.grad = gradient_around(grad, made, dtype)
+    elif (t.requires_grad if requires_grad is None else requires_grad) and dtype.native.has_reals:
+        if has_gradient_apart(t):
+            made.gradient_source = OwnGradient(made.shape, dtype, made.native_device)
+        else:
+            made.gradient_source = TensorGradient(t, dtype)
+    if return_ctype:
+        descriptor = ArrayDescriptor.__new__(ArrayDescriptor)
+        _weft.init(descriptor, made)
+        return descriptor
+    return made
+
+
+def to_torch(a, requires_grad=None):
+    r"""The tensor on an array's memory, which both share; vectors and matrices have dimensions of their own.
+
+    \param requires_grad  whether the tensor's gradient is the array's; as the array if it is left out
+    Errors: TypeError for structs; RuntimeError while a tape records the thread's work, because it cannot know what torch
+    does to the elements.
+    """
+    if requires_grad is None:
+        requires_grad = a.requires_grad
+    made = tensor_of(a)
+    if requires_grad and made.is_floating_point():
+        made.requires_grad_(True)
+        if a.grad is not None:
+            made.grad = tensor_of(a.grad)
+    return made
+
+
+def tensor_of(a):
+    """The tensor on an array's memory, without a gradient."""
+    torch = library()
+    dtype = a.dtype
+    if dtype.native.kind == "struct":
+        raise TypeError(f"tensors have no elements like {type_name(dtype)}")
+    if a.native_device.is_gpu:
+        return torch.utils.dlpack.from_dlpack(a)
+    shared = _weft.Array.shared_numpy(a)
+    shared = shared.reshape(tuple(a.shape) + numpy_types.element_layout(dtype)[1])
+    signed = SIGNED.get(getattr(dtype, "_wp_scalar_type_", None) or dtype)
+    return torch.from_numpy(shared if signed is None else shared.view(signed))
+
+
+def stream_from_torch(stream_or_device=None):
+    """The stream for one of torch's.
+
+    Errors: RuntimeError: torch's streams are CUDA's, and no device here has such streams.
+    """
+    raise RuntimeError(f"{stream_or_device} is no stream of this package's devices: they have no streams of CUDA's")
+
+
+def stream_to_torch(stream_or_device=None):
+    """torch's stream for one of a device. Errors: RuntimeError, as those of stream_from_torch()."""
+    raise RuntimeError(f"{stream_or_device} is no stream of torch's: this package's devices have none of CUDA's")
