@@ -8,14 +8,19 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 bash cmake/install_packages.sh
 
-# What tests of the package for Python need beside it.
-python="build/venv/bin/python"
-if [[ -x "$python" ]]; then
+# What tests of the package for Python need beside it, while the build keeps the processors busy.
+install_peers() {
+  local python="build/venv/bin/python"
+  [[ -x "$python" ]] || return 0
   "$python" -m pip install -q --disable-pip-version-check --retries 1 jax ||
     echo "weft: going on without JAX: the tests that need it are skipped" >&2
+  "$python" -m pip install -q --disable-pip-version-check --retries 1 paddlepaddle ||
+    echo "weft: going on without Paddle: the tests that need it are skipped" >&2
   "$python" tests/python/setup/torch_without_cuda.py ||
     echo "weft: going on without PyTorch: the tests that need it are skipped" >&2
-fi
+}
+install_peers &
+peers=$!
 
 # More jobs at once gain nothing, because a software device spreads over all cores by itself.
 jobs="$(nproc 2>/dev/null || echo 2)"
@@ -36,5 +41,6 @@ run_tests() {
     "build/$1/Testing/Temporary/LastTest.log"
   return 1
 }
+wait "$peers"
 run_tests asan
 run_tests scripts

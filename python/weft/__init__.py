@@ -25,6 +25,13 @@ from .interop.jax_callable import clear_jax_callable_graph_cache as clear_jax_ca
 from .interop.jax_callable import jax_callable as jax_callable
 from .interop.jax_callable import register_ffi_callback as register_ffi_callback
 from .interop.jax_kernel import jax_kernel as jax_kernel
+from .interop.paddle import device_from_paddle as device_from_paddle
+from .interop.paddle import device_to_paddle as device_to_paddle
+from .interop.paddle import dtype_from_paddle as dtype_from_paddle
+from .interop.paddle import dtype_to_paddle as dtype_to_paddle
+from .interop.paddle import from_paddle as from_paddle
+from .interop.paddle import stream_from_paddle as stream_from_paddle
+from .interop.paddle import to_paddle as to_paddle
 from .interop.torch import device_from_torch as device_from_torch
 from .interop.torch import device_to_torch as device_to_torch
 from .interop.torch import dtype_from_torch as dtype_from_torch

@@ -8,10 +8,10 @@ import functools
 import importlib
 
 from .. import _weft
-from ..runtime.array import array
-from ..runtime.device import get_cuda_device, get_device
+from ..runtime.device import get_device
 from ..types import numpy_types, scalars
-from ..types.annotations import element_type, is_concrete, type_name
+from ..types.annotations import element_type, type_name
+from .tensors import TensorLibrary, from_tensor
 
 TYPES = {
     "float16": (scalars.float16,),
@@ -95,121 +95,29 @@ def device_to_torch(warp_device):
     raise RuntimeError(f"Torch has no device for {device.alias}")
 
 
-class OwnGradient:
-    """The gradient of an array alone: made, with zeros, when it is first asked for.
+class Torch(TensorLibrary):
+    """PyTorch."""
 
-    It is apart from the memory's gradient storage, which other arrays on that memory may use.
-    """
+    name = "Torch"
+    module = staticmethod(library)
+    dtype_from = staticmethod(dtype_from_torch)
+    reads = staticmethod(dtype_is_compatible)
 
-    def __init__(self, shape, dtype, device):
-        self.description = (shape, dtype.native, device)
-        self.made = None
+    def keeps_no_gradient(self, tensor):
+        return not (tensor.is_leaf or tensor.retains_grad)
 
-    def __call__(self):
-        if self.made is None:
-            self.made = _weft.zeros(*self.description)
-        return self.made
-
-    def present(self):
-        """The gradient if there is one yet, else None."""
-        return self.made
-
-
-class TensorGradient:
-    """The gradient of a tensor as an array's: made, with zeros, when it is first asked for.
-
-    torch lets gradients go (``zero_grad()``) and replaces them: the array is that of the gradient that the tensor has.
-    """
-
-    def __init__(self, tensor, dtype):
-        self.tensor = tensor
-        self.dtype = dtype
-        self.made = None
-        self.address = None
-
-    def __call__(self):
-        if keeps_no_gradient(self.tensor):
-            return self.apart()
-        grad = self.tensor.grad
-        if grad is None:
-            self.tensor.grad = library().zeros_like(self.tensor, requires_grad=False)
-            grad = self.tensor.grad
-        return self.array_of(grad)
-
-    def present(self):
-        """The gradient if the tensor has one, else None."""
-        if keeps_no_gradient(self.tensor):
-            return self.apart()
-        grad = self.tensor.grad
-        return None if grad is None else self.array_of(grad)
-
-    def apart(self):
-        """The gradient of a tensor that has become a result of torch's since the array was made."""
-        if self.made is None:
-            made = around(self.tensor, self.dtype)
-            self.made = _weft.zeros(made.shape, self.dtype.native, made.native_device)
-        return self.made
-
-    def array_of(self, grad):
-        """The array on a gradient's memory."""
-        address = grad.data_ptr()
-        if self.made is None or self.address != address or self.made.shape != tuple(grad.shape)[: self.made.ndim]:
-            self.made, self.address = around(grad, self.dtype), address
-        return self.made
+    def on_host(self, tensor):
+        if tensor.is_neg() or tensor.is_conj():
+            raise RuntimeError(
+                "the tensor's numbers are stored negated or conjugated: resolve_neg() or resolve_conj() it"
+            )
+        return not tensor.is_cuda
 
 
-class ArrayDescriptor(_weft.Array):
-    """An array for launches alone: what ``from_torch(..., return_ctype=True)`` gives."""
-
-    @property
-    def data(self):
-        """The address of the elements."""
-        return self.ptr or 0
-
-    @property
-    def grad(self):
-        """The address of the gradient's elements; 0 without a gradient."""
-        made = _weft.Array.grad.__get__(self)
-        return 0 if made is None else made.ptr or 0
+TORCH = Torch()
 
 
-def around(tensor, dtype):
-    """The array on a tensor's memory. Errors: RuntimeError for tensors whose numbers are no elements of the type."""
-    if tensor.is_cuda:
-        return _weft.from_dlpack(tensor.detach(), dtype.native, device_from_torch(tensor.device).native)
-    if tensor.is_neg() or tensor.is_conj():
-        raise RuntimeError("the tensor's numbers are stored negated or conjugated: resolve_neg() or resolve_conj() it")
-    try:
-        return _weft.from_tensor(tensor, dtype.native, get_device("cpu").native)
-    except TypeError as error:
-        raise RuntimeError(
-            f"Could not convert Torch tensor with shape {tuple(tensor.shape)} and type {tensor.dtype} to an array with "
-            f"dtype={type_name(dtype)}: {error}"
-        ) from None
-
-
-def gradient_around(grad, made, dtype):
-    """The gradient that the caller gives for a tensor: an array, or a tensor like the tensor."""
-    if isinstance(grad, _weft.Array):
-        return grad
-    if tuple(grad.shape[: made.ndim]) != made.shape:
-        raise RuntimeError(f"the gradient has shape {tuple(grad.shape)}, the array {made.shape}")
-    return around(grad, dtype)
-
-
-def has_gradient_apart(tensor):
-    """Whether the array of a tensor has a gradient of its own. See from_torch()."""
-    if keeps_no_gradient(tensor):
-        return True
-    return tensor.requires_grad and tensor.grad is None and not library().is_grad_enabled()
-
-
-def keeps_no_gradient(tensor):
-    """Whether a tensor is a result of torch's, whose gradient torch does not keep."""
-    return not (tensor.is_leaf or tensor.retains_grad)
-
-
-def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False):
+def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False):
     r"""The array on a tensor's memory, which both share.
 
     The array's gradient is the tensor's, and is made when it is first asked for, or when a tape that has recorded the
@@ -222,25 +130,7 @@ def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False,
     \param return_ctype  gives an ArrayDescriptor instead, for launches alone
     Errors: RuntimeError for numbers of another type, and for last dimensions that are no elements.
     """
-    if dtype is None:
-        dtype = dtype_from_torch(t.dtype)
-    else:
-        dtype = element_type(dtype)
-        if not is_concrete(dtype) or not dtype_is_compatible(t.dtype, dtype):
-            raise RuntimeError(f"Cannot convert Torch type {t.dtype} to type {type_name(dtype)}")
-    made = around(t, dtype)
-    if grad is not None:
-        made.grad = gradient_around(grad, made, dtype)
-    elif (t.requires_grad if requires_grad is None else requires_grad) and dtype.native.has_reals:
-        if has_gradient_apart(t):
-            made.gradient_source = OwnGradient(made.shape, dtype, made.native_device)
-        else:
-            made.gradient_source = TensorGradient(t, dtype)
-    if return_ctype:
-        descriptor = ArrayDescriptor.__new__(ArrayDescriptor)
-        _weft.init(descriptor, made)
-        return descriptor
-    return made
+    return from_tensor(TORCH, t, dtype, requires_grad, grad, return_ctype)
 
 
 def to_torch(a, requires_grad=None):

@@ -525,7 +525,7 @@ def test_jax_callbacks():
 def test_jax_distributed_computation():
     from jax.sharding import PartitionSpec as P
 
-    # The program initializes JAX's distributed environment, and gathers over processes: see test_jax.py
+    # The program initializes JAX's distributed environment, and gathers over processes: see interop/test_jax.py
     num_gpus = jax.device_count()
 
     @wp.kernel

@@ -1,0 +1,158 @@
+"""Arrays on the memory of tensors of libraries that differentiate, PyTorch and Paddle, and their gradients."""
+
+from .. import _weft
+from ..runtime.device import get_device
+from ..types.annotations import element_type, is_concrete, type_name
+
+
+class TensorLibrary:
+    """What differs between libraries of tensors. A subclass has these, and ``dtype_from(tensor)``, ``reads(tensor, dtype)``."""
+
+    name = None
+
+    def module(self):
+        """The library's module, which is imported when it is first needed. Errors: ImportError."""
+        raise NotImplementedError
+
+    def has_gradient(self, tensor):
+        """Whether the library computes a gradient for a tensor."""
+        return tensor.requires_grad
+
+    def keeps_no_gradient(self, tensor):
+        """Whether a tensor is a result of the library's, whose gradient it does not keep."""
+        return not tensor.is_leaf
+
+    def share_gradient(self, tensor, gradient):
+        """Makes a tensor the gradient of another, without a copy."""
+        tensor.grad = gradient
+
+    def on_host(self, tensor):
+        """Whether the host has a tensor's memory."""
+        raise NotImplementedError
+
+    def zeros_like(self, tensor):
+        """A tensor of zeros, without a gradient."""
+        return self.module().zeros_like(tensor)
+
+
+class OwnGradient:
+    """The gradient of an array alone: made, with zeros, when it is first asked for.
+
+    It is apart from the memory's gradient storage, which other arrays on that memory may use.
+    """
+
+    def __init__(self, made, dtype):
+        self.description = (made.shape, dtype.native, made.native_device)
+        self.made = None
+
+    def __call__(self):
+        if self.made is None:
+            self.made = _weft.zeros(*self.description)
+        return self.made
+
+    def present(self):
+        """The gradient if there is one yet, else None."""
+        return self.made
+
+
+class TensorGradient:
+    """The gradient of a tensor as an array's: made, with zeros, when it is first asked for.
+
+    Libraries let gradients go (``zero_grad()``) and replace them: the array is that of the gradient that the tensor has.
+    """
+
+    def __init__(self, library, tensor, made, dtype):
+        self.library = library
+        self.tensor = tensor
+        self.dtype = dtype
+        self.own = OwnGradient(made, dtype)  # of a tensor that becomes a result of the library's
+        self.made = None
+        self.address = None
+
+    def __call__(self):
+        if self.library.keeps_no_gradient(self.tensor):
+            return self.own()
+        if self.tensor.grad is None:
+            self.library.share_gradient(self.tensor, self.library.zeros_like(self.tensor))
+        return self.array_of(self.tensor.grad)
+
+    def present(self):
+        """The gradient if the tensor has one, else None."""
+        if self.library.keeps_no_gradient(self.tensor):
+            return self.own.present()
+        grad = self.tensor.grad
+        return None if grad is None else self.array_of(grad)
+
+    def array_of(self, grad):
+        """The array on a gradient's memory."""
+        address = grad.data_ptr()
+        if self.made is None or self.address != address or self.made.shape != tuple(grad.shape)[: self.made.ndim]:
+            self.made, self.address = around(self.library, grad, self.dtype), address
+        return self.made
+
+
+class ArrayDescriptor(_weft.Array):
+    """An array for launches alone: what ``from_torch(..., return_ctype=True)`` gives."""
+
+    @property
+    def data(self):
+        """The address of the elements."""
+        return self.ptr or 0
+
+    @property
+    def grad(self):
+        """The address of the gradient's elements; 0 without a gradient."""
+        made = _weft.Array.grad.__get__(self)
+        return 0 if made is None else made.ptr or 0
+
+
+def around(library, tensor, dtype):
+    """The array on a tensor's memory. Errors: RuntimeError for tensors whose numbers are no elements of the type."""
+    if not library.on_host(tensor):
+        return _weft.from_dlpack(tensor.detach(), dtype.native)
+    try:
+        return _weft.from_tensor(tensor, dtype.native, get_device("cpu").native)
+    except TypeError as error:
+        raise RuntimeError(
+            f"Could not convert {library.name} tensor with shape {tuple(tensor.shape)} and type {tensor.dtype} to an "
+            f"array with dtype={type_name(dtype)}: {error}"
+        ) from None
+
+
+def has_gradient_apart(library, tensor):
+    """Whether the array of a tensor has a gradient of its own. See from_torch()."""
+    if library.keeps_no_gradient(tensor):
+        return True
+    return library.has_gradient(tensor) and tensor.grad is None and not library.module().is_grad_enabled()
+
+
+def from_tensor(library, tensor, dtype, requires_grad, grad, return_ctype):
+    """The array on a tensor's memory. See from_torch()."""
+    if dtype is None:
+        dtype = library.dtype_from(tensor.dtype)
+    else:
+        dtype = element_type(dtype)
+        if not is_concrete(dtype) or not library.reads(tensor.dtype, dtype):
+            raise RuntimeError(f"Cannot convert {library.name} type {tensor.dtype} to type {type_name(dtype)}")
+    made = around(library, tensor, dtype)
+    if grad is not None:
+        made.grad = gradient_around(library, grad, made, dtype)
+    elif (library.has_gradient(tensor) if requires_grad is None else requires_grad) and dtype.native.has_reals:
+        if has_gradient_apart(library, tensor):
+            made.gradient_source = OwnGradient(made, dtype)
+        else:
+            made.gradient_source = TensorGradient(library, tensor, made, dtype)
+    if return_ctype:
+        descriptor = ArrayDescriptor.__new__(ArrayDescriptor)
+        _weft.init(descriptor, made)
+        return descriptor
+    return made
+
+
+def gradient_around(library, grad, made, dtype):
+    """The gradient that the caller gives for a tensor: an array, or a tensor like the tensor."""
+    if isinstance(grad, _weft.Array):
+        return grad
+    if tuple(grad.shape[: made.ndim]) != made.shape:
+        raise RuntimeError(f"the gradient has shape {tuple(grad.shape)}, the array {made.shape}")
+    return around(library, grad, dtype)
