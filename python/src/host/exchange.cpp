@@ -136,7 +136,8 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
   const Device on = device_from(device);
   if (!copy && on.wraps_host()) {
     // Arrays on one memory know each other: another library gives one tensor several times, and parts of it.
-    const std::optional<HostTensor> tensor = host_tensor(given, capsule);
+    std::optional<HostTensor> tensor = host_tensor(given, capsule);
+    if (tensor && has_same_bits(tensor->type, type.type)) tensor->type = type.type;
     if (std::optional<Array> array = tensor ? array_around(*tensor, type, ndim, on) : std::nullopt)
       return make_object(*std::move(array));
   }

@@ -14,7 +14,7 @@ from ..runtime.device import ScopedDevice, get_device
 from ..types import annotations, numpy_types
 from ..types.annotations import ArrayType
 from .jax import library
-from .jax_signature import Signature, inner_shape, is_traced
+from .jax_signature import Signature, hashable, inner_shape, is_traced
 
 TARGET = "weft_function"
 Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -102,6 +102,7 @@ class JaxCallable:
         self.has_side_effect = has_side_effect
         # A program that another process has stored does not find its function, rather than another one.
         self.name = f"{func.__module__}.{func.__qualname__} {os.getpid()}:{next(numbers_)}"
+        self.graph_mode = None
         self.graph_cache_max = None
         callables_[self.name] = self
 
@@ -199,7 +200,13 @@ def jax_callable(
     Errors: TypeError and ValueError for parameters that are no such function's.
     """
     del stage_in_argnames, stage_out_argnames, module_preload_mode
-    JaxCallableGraphMode(graph_mode)
+    graph_mode = JaxCallableGraphMode(graph_mode)
+    given = (num_outputs, graph_mode, vmap_method, output_dims, in_out_argnames, has_side_effect)
+    key = (func, *(hashable(value) for value in given))
+    made = made_.get(key)
+    if made is not None:
+        made.graph_cache_max = graph_cache_max
+        return made
     resolved = annotations.resolve_annotations(func)
     names = func.__code__.co_varnames[: func.__code__.co_argcount]
     missing = [name for name in names if name not in resolved]
@@ -208,8 +215,14 @@ def jax_callable(
     parameters = [(name, annotations.value_type(resolved[name])) for name in names]
     signature = Signature(f"function {func.__qualname__}", parameters, num_outputs, in_out_argnames)
     made = JaxCallable(func, signature, vmap_method, output_dims, has_side_effect)
+    made.graph_mode = graph_mode
     made.graph_cache_max = graph_cache_max
+    made_[key] = made
     return made
+
+
+made_ = {}
+"""The functions that jax_callable() has made, by what it was given."""
 
 
 def clear_jax_callable_graph_cache(callable=None):

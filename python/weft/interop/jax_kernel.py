@@ -12,7 +12,7 @@ from .. import _weft
 from ..runtime.kernel import Kernel
 from ..types.annotations import ArrayType, is_open
 from .jax import library
-from .jax_signature import Signature, array_type, dimensions, dtype_to_jax, inner_shape, is_traced, placement, scalar_of
+from .jax_signature import Signature, array_type, hashable, dimensions, dtype_to_jax, inner_shape, is_traced, placement, scalar_of
 
 TARGET = "weft_kernel"
 INPUT, OUTPUT, CHANGED, CONSTANT, NUMBER = range(5)
@@ -201,5 +201,15 @@ def jax_kernel(
         raise TypeError(f"jax_kernel() takes a kernel, not {type(kernel).__name__}")
     if any(is_open(kind) for _, kind in kernel.parameters):
         raise TypeError(f"kernel {kernel.key} is generic: give jax_kernel() one of its overloads")
-    signature = Signature(f"kernel {kernel.key}", kernel.parameters, num_outputs, in_out_argnames)
-    return JaxKernel(kernel, signature, vmap_method, launch_dims, output_dims, enable_backward, has_side_effect)
+    given = (num_outputs, vmap_method, launch_dims, output_dims, in_out_argnames, enable_backward, has_side_effect)
+    key = (kernel, *(hashable(value) for value in given))
+    made = made_.get(key)
+    if made is None:
+        signature = Signature(f"kernel {kernel.key}", kernel.parameters, num_outputs, in_out_argnames)
+        made = JaxKernel(kernel, signature, vmap_method, launch_dims, output_dims, enable_backward, has_side_effect)
+        made_[key] = made
+    return made
+
+
+made_ = {}
+"""The functions that jax_kernel() has made, by what it was given: JAX traces again for another one."""

@@ -1,7 +1,5 @@
 """The parameters of kernels and functions that JAX calls: which are inputs, which outputs, and their shapes."""
 
-import math
-
 import numpy as np
 
 from ..types import numpy_types
@@ -86,6 +84,8 @@ class Signature:
             else:
                 given = output_dims.get(self.names[k]) if isinstance(output_dims, dict) else output_dims
                 shape = dimensions(usual if given is None else given)
+                if given is None and shape is not None and len(shape) != kind.ndim:
+                    shape = self.first_shape(args) or shape  # launches of fewer dimensions run over the others
                 if shape is None:
                     raise ValueError(f"{self.name}: the dimensions of output '{self.names[k]}' are not known: give them")
                 if len(shape) == kind.ndim:
@@ -106,6 +106,15 @@ def scalar_of(dtype):
 def inner_shape(dtype):
     """The dimensions that an element takes in JAX's arrays."""
     return tuple(numpy_types.element_layout(dtype)[1])
+
+
+def hashable(given):
+    """What a function was given as part of a key."""
+    if isinstance(given, dict):
+        return tuple(sorted((name, dimensions(value)) for name, value in given.items()))
+    if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
+        return given
+    return tuple(given) or None
 
 
 def dimensions(given):
@@ -144,8 +153,3 @@ def array_type(shape, dtype, common):
     mesh, axes = common
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*([None] * len(shape))))
     return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, manual_axis_type=axes)
-
-
-def element_count(shape):
-    """The product of dimensions."""
-    return math.prod(shape)

@@ -96,7 +96,7 @@ class Paddle(TensorLibrary):
 PADDLE = Paddle()
 
 
-def from_paddle(t, dtype=None, requires_grad=None, grad=None, return_ctype=False):
+def from_paddle(t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False):
     r"""The array on a tensor's memory, which both share, with the tensor's gradient. All as for from_torch().
 
     Parts of one tensor that overlap are no arrays at the same time: Paddle does not say what memory they are parts of.
@@ -106,7 +106,7 @@ def from_paddle(t, dtype=None, requires_grad=None, grad=None, return_ctype=False
     \param return_ctype  gives an ArrayDescriptor instead, for launches alone
     Errors: RuntimeError for numbers of another type, and for last dimensions that are no elements.
     """
-    return from_tensor(PADDLE, t, dtype, requires_grad, grad, return_ctype)
+    return from_tensor(PADDLE, t, dtype, requires_grad, grad, return_ctype, retain_grad)
 
 
 def to_paddle(a, requires_grad=None):

@@ -126,7 +126,7 @@ def has_gradient_apart(library, tensor):
     return library.has_gradient(tensor) and tensor.grad is None and not library.module().is_grad_enabled()
 
 
-def from_tensor(library, tensor, dtype, requires_grad, grad, return_ctype):
+def from_tensor(library, tensor, dtype, requires_grad, grad, return_ctype, retain_grad):
     """The array on a tensor's memory. See from_torch()."""
     if dtype is None:
         dtype = library.dtype_from(tensor.dtype)
@@ -142,6 +142,7 @@ def from_tensor(library, tensor, dtype, requires_grad, grad, return_ctype):
             made.gradient_source = OwnGradient(made, dtype)
         else:
             made.gradient_source = TensorGradient(library, tensor, made, dtype)
+    made.retain_grad = retain_grad
     if return_ctype:
         descriptor = ArrayDescriptor.__new__(ArrayDescriptor)
         _weft.init(descriptor, made)

@@ -117,7 +117,7 @@ class Torch(TensorLibrary):
 TORCH = Torch()
 
 
-def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False):
+def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False):
     r"""The array on a tensor's memory, which both share.
 
     The array's gradient is the tensor's, and is made when it is first asked for, or when a tape that has recorded the
@@ -128,9 +128,10 @@ def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False)
     \param requires_grad  whether the array has a gradient; as the tensor if it is left out
     \param grad  an array or a tensor that is the gradient instead
     \param return_ctype  gives an ArrayDescriptor instead, for launches alone
+    \param retain_grad  kept for programs that say it, as the array's attribute: gradients stay anyway
     Errors: RuntimeError for numbers of another type, and for last dimensions that are no elements.
     """
-    return from_tensor(TORCH, t, dtype, requires_grad, grad, return_ctype)
+    return from_tensor(TORCH, t, dtype, requires_grad, grad, return_ctype, retain_grad)
 
 
 def to_torch(a, requires_grad=None):

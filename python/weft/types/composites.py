@@ -37,6 +37,7 @@ class Composite(_weft.Value):
 
     native = None
     _wp_scalar_type_ = None
+    _type_ = None  # of a component, as ctypes has it
     _length_ = 0
     _shape_ = ()
 
@@ -236,6 +237,7 @@ def type_named(name, base, native, scalar, shape, **members):
     members.update(
         native=native,
         _wp_scalar_type_=scalar,
+        _type_=getattr(scalar, "_type_", None),
         _length_=count,
         _shape_=tuple(shape),
         dtype=scalar,

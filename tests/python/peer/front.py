@@ -116,8 +116,25 @@ sys.modules["warp._src"] = _src
 for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):
     _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft
     setattr(_src, _name, place(f"_src.{_name}", _of or weft, **_private.get(_name, {})))
-types = place("types", weft.types)  # noqa: A001
+
+
+def of_present(make):
+    """A function that makes a type, and a stand-in of a stand-in: of bfloat16."""
+
+    def made(*args, **keywords):
+        absent = [value for value in (*args, *keywords.values()) if isinstance(value, Absent)]
+        return absent[0] if absent else make(*args, **keywords)
+
+    return made
+
+
+types = place("types", weft.types, **{n: of_present(getattr(weft.types, n)) for n in ("vector", "matrix")})  # noqa: A001
 utils = place("utils", weft.utils)
+weft.types.annotations.annotated_element = of_present(weft.types.annotations.annotated_element)
+for _name in ("jax", "jax.ffi", "torch", "paddle"):
+    place(f"_src.{_name}", weft)
+_src.jax = sys.modules["warp._src.jax"]
+_src.jax.ffi = sys.modules["warp._src.jax.ffi"]
 
 
 @weft.struct

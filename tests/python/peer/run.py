@@ -32,6 +32,9 @@ def environment(folder, version):
     found = list((folder / "venv").glob("lib/python*/site-packages/warp_lang-*.dist-info"))
     if not any(f"-{version}." in str(f) for f in found):
         subprocess.run([python, "-m", "pip", "install", "-q", f"warp-lang=={version}", "numpy"], check=True)
+        # Tests of what cannot be installed are skipped.
+        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "paddlepaddle"])
+        subprocess.run([python, HERE.parent / "setup" / "torch_without_cuda.py"])
     wheel = next((folder / "venv").glob("lib/python*/site-packages/warp"))
     return python, wheel
 
