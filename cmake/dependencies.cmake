@@ -133,3 +133,13 @@ macro(weft_find_python out_found)
     endif()
   endif()
 endmacro()
+
+# MPI, for one example. The folder build/venv has one if tests/run.sh has made it.
+macro(weft_find_mpi)
+  if(NOT DEFINED MPI_CXX_COMPILER AND EXISTS "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx")
+    set(MPI_CXX_COMPILER "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx")
+    set(MPIEXEC_EXECUTABLE "${PROJECT_SOURCE_DIR}/build/venv/bin/mpiexec")
+  endif()
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+endmacro()

@@ -16,6 +16,8 @@ install_peers() {
     echo "weft: going on without JAX: the tests that need it are skipped" >&2
   "$python" -m pip install -q --disable-pip-version-check --retries 1 paddlepaddle ||
     echo "weft: going on without Paddle: the tests that need it are skipped" >&2
+  "$python" -m pip install -q --disable-pip-version-check --retries 1 mpich mpi4py ||
+    echo "weft: going on without MPI: the tests that need it are skipped" >&2
   "$python" tests/python/setup/torch_without_cuda.py ||
     echo "weft: going on without PyTorch: the tests that need it are skipped" >&2
 }
