@@ -376,8 +376,8 @@ nb::object gradient_of(const Array& a) {
   return a.gradient;
 }
 
-nb::object make_object(Array array) {
-  nb::object object = nb::inst_alloc(reinterpret_cast<PyObject*>(array_class));
+nb::object make_object(Array array, nb::handle cls) {
+  nb::object object = nb::inst_alloc(cls.is_valid() && !cls.is_none() ? cls : reinterpret_cast<PyObject*>(array_class));
   new (nb::inst_ptr<Array>(object)) Array(std::move(array));
   nb::inst_mark_ready(object);
   return object;

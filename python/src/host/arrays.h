@@ -76,8 +76,8 @@ class Array : public ArrayBase {
   const DType* dtype_;
 };
 
-/// An object for an array, of the class that the package has named.
-nb::object make_object(Array array);
+/// An object for an array, of a class derived from Array's, else of the one that the package has named.
+nb::object make_object(Array array, nb::handle cls = {});
 /// The array of an object of Python's, or null if it is none, or one that was not initialised.
 Array* array_of(PyObject* object);
 /// Errors: TypeError for what is no array.

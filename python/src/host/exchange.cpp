@@ -165,7 +165,8 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
 
 /// An array on the memory of an object that host_tensor() describes.
 /// Errors: TypeError for other objects, types and dimensions; Error(unsupported) on a device with memory of its own.
-nb::object from_tensor(nb::handle object, nb::handle dtype, nb::handle device) {
+/// \param cls  of the object; None: the package's
+nb::object from_tensor(nb::handle object, nb::handle dtype, nb::handle device, nb::handle cls) {
   drop_now();
   std::optional<HostTensor> tensor = host_tensor(object.ptr());
   if (!tensor)
@@ -184,7 +185,7 @@ nb::object from_tensor(nb::handle object, nb::handle dtype, nb::handle device) {
   std::string fault;
   std::optional<Array> array = array_around(*tensor, *type, ndim, device_from(device), &fault);
   if (!array) throw nb::type_error(fault.c_str());
-  return make_object(*std::move(array));
+  return make_object(*std::move(array), cls);
 }
 
 }  // namespace
@@ -196,7 +197,7 @@ void add_exchange(nb::module_& m) {
                    nb::arg("dl_device").none() = nb::none(), nb::arg("copy").none() = nb::none());
   nb::cpp_function(&dlpack_device, nb::scope(array), nb::name("__dlpack_device__"), nb::is_method());
   m.def("from_tensor", &from_tensor, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
-        nb::arg("device").none() = nb::none());
+        nb::arg("device").none() = nb::none(), nb::arg("cls").none() = nb::none());
   m.def("from_dlpack", &from_dlpack, nb::arg("object"), nb::arg("dtype").none() = nb::none(),
         nb::arg("device").none() = nb::none(), nb::arg("copy") = false);
 }

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -171,6 +172,9 @@ class Plan {
     return n;
   }
   const Extent& threads() const { return threads_; }
+  bool has_threads() const {
+    return std::none_of(threads_.n.begin(), threads_.n.begin() + threads_.rank, [](auto n) { return n == 0; });
+  }
   std::span<const std::int64_t> front() const { return front_; }
   const KernelCall& call() const { return call_; }
   const Param& param(std::size_t k) const { return call_.kernel->params()[k]; }
@@ -249,6 +253,20 @@ void launch_once(const Plan& plan, std::int64_t element) {
   arguments.launch(*plan.call().kernel, plan.threads());
 }
 
+/// Goes back through a launch without threads: arrays that it would change are their inputs, others do not matter.
+void pass_on(const Plan& plan, std::int64_t element) {
+  const std::vector<Source>& sources = plan.call().sources;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    if (sources[k].gradient < 0) continue;
+    std::byte* const to = plan.gradient(k).data(element, plan.front());
+    const std::uint64_t bytes = plan.gradient(k).bytes();
+    if (sources[k].kind == Source::changed)
+      std::copy_n(plan.cotangent(k).data(element, plan.front()), bytes, to);
+    else
+      std::fill_n(to, bytes, std::byte(0));
+  }
+}
+
 /// Goes back through one launch, on arrays of its own: XLA may give one buffer for several inputs, and inputs stay.
 void differentiate_once(const Plan& plan, std::int64_t element) {
   const std::vector<Source>& sources = plan.call().sources;
@@ -283,7 +301,7 @@ void differentiate_once(const Plan& plan, std::int64_t element) {
   for (std::size_t k = 0; k < sources.size(); ++k)
     if (sources[k].output_index >= 0 && plan.param(k).dtype->has_reals())
       seeds.emplace_back(*arrays[k], plan.cotangent(k).array(element, plan.front()), arrays[k]->leaves());
-  tape.backward(seeds, Loc{});
+  if (!seeds.empty()) tape.backward(seeds, Loc{});
   for (std::size_t k = 0; k < sources.size(); ++k) {
     if (sources[k].gradient < 0) continue;
     Array gradient(arrays[k]->dtype(), static_cast<const ArrayBase&>(*arrays[k]));
@@ -294,8 +312,9 @@ void differentiate_once(const Plan& plan, std::int64_t element) {
 
 void execute(const Frame& frame, nb::handle) {
   const Plan plan(frame, Calls::get().find(xla::text_of(frame, "kernel")));
+  const auto go = !plan.call().gradient ? &launch_once : plan.has_threads() ? &differentiate_once : &pass_on;
   const std::int64_t n = plan.launches();
-  for (std::int64_t k = 0; k < n; ++k) plan.call().gradient ? differentiate_once(plan, k) : launch_once(plan, k);
+  for (std::int64_t k = 0; k < n; ++k) go(plan, k);
   processor().synchronize();
   show_reports_without_gil();
 }

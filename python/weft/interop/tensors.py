@@ -1,5 +1,7 @@
 """Arrays on the memory of tensors of libraries that differentiate, PyTorch and Paddle, and their gradients."""
 
+import functools
+
 from .. import _weft
 from ..runtime.device import get_device
 from ..types.annotations import element_type, is_concrete, type_name
@@ -30,6 +32,9 @@ class TensorLibrary:
         """Whether the host has a tensor's memory."""
         raise NotImplementedError
 
+    def check(self, tensor):
+        """Refuses tensors whose memory does not hold their numbers as they are. Errors: RuntimeError."""
+
     def zeros_like(self, tensor):
         """A tensor of zeros, without a gradient."""
         return self.module().zeros_like(tensor)
@@ -41,8 +46,8 @@ class OwnGradient:
     It is apart from the memory's gradient storage, which other arrays on that memory may use.
     """
 
-    def __init__(self, made, dtype):
-        self.description = (made.shape, dtype.native, made.native_device)
+    def __init__(self, made):
+        self.description = (made.shape, made.element_dtype, made.native_device)
         self.made = None
 
     def __call__(self):
@@ -61,11 +66,11 @@ class TensorGradient:
     Libraries let gradients go (``zero_grad()``) and replace them: the array is that of the gradient that the tensor has.
     """
 
-    def __init__(self, library, tensor, made, dtype):
+    def __init__(self, library, tensor, made):
         self.library = library
         self.tensor = tensor
-        self.dtype = dtype
-        self.own = OwnGradient(made, dtype)  # of a tensor that becomes a result of the library's
+        self.native = made.element_dtype
+        self.own = OwnGradient(made)  # of a tensor that becomes a result of the library's
         self.made = None
         self.address = None
 
@@ -87,7 +92,7 @@ class TensorGradient:
         """The array on a gradient's memory."""
         address = grad.data_ptr()
         if self.made is None or self.address != address or self.made.shape != tuple(grad.shape)[: self.made.ndim]:
-            self.made, self.address = around(self.library, grad, self.dtype), address
+            self.made, self.address = around(self.library, grad, self.native), address
         return self.made
 
 
@@ -106,16 +111,28 @@ class ArrayDescriptor(_weft.Array):
         return 0 if made is None else made.ptr or 0
 
 
-def around(library, tensor, dtype):
-    """The array on a tensor's memory. Errors: RuntimeError for tensors whose numbers are no elements of the type."""
-    if not library.on_host(tensor):
-        return _weft.from_dlpack(tensor.detach(), dtype.native)
+@functools.cache
+def processor():
+    """The module's device of the processor."""
+    return get_device("cpu").native
+
+
+def around(library, tensor, native, cls=None):
+    """The array on a tensor's memory, of a native type; of the tensor's numbers for None.
+
+    Errors: RuntimeError for tensors whose numbers are no elements of the type.
+    """
+    library.check(tensor)
     try:
-        return _weft.from_tensor(tensor, dtype.native, get_device("cpu").native)
+        return _weft.from_tensor(tensor, native, processor(), cls)
     except TypeError as error:
+        if not library.on_host(tensor):
+            return _weft.from_dlpack(tensor.detach(), native)
+        library.dtype_from(tensor.dtype)  # says which types there are not
+        wanted = "" if native is None else f" with dtype={type_name(native.python)}"
         raise RuntimeError(
             f"Could not convert {library.name} tensor with shape {tuple(tensor.shape)} and type {tensor.dtype} to an "
-            f"array with dtype={type_name(dtype)}: {error}"
+            f"array{wanted}: {error}"
         ) from None
 
 
@@ -128,32 +145,32 @@ def has_gradient_apart(library, tensor):
 
 def from_tensor(library, tensor, dtype, requires_grad, grad, return_ctype, retain_grad):
     """The array on a tensor's memory. See from_torch()."""
-    if dtype is None:
-        dtype = library.dtype_from(tensor.dtype)
-    else:
-        dtype = element_type(dtype)
-        if not is_concrete(dtype) or not library.reads(tensor.dtype, dtype):
-            raise RuntimeError(f"Cannot convert {library.name} type {tensor.dtype} to type {type_name(dtype)}")
-    made = around(library, tensor, dtype)
+    native = None if dtype is None else native_type(library, tensor.dtype, dtype)
+    made = around(library, tensor, native, ArrayDescriptor if return_ctype else None)
+    if retain_grad:
+        made.retain_grad = True
     if grad is not None:
-        made.grad = gradient_around(library, grad, made, dtype)
-    elif (library.has_gradient(tensor) if requires_grad is None else requires_grad) and dtype.native.has_reals:
-        if has_gradient_apart(library, tensor):
-            made.gradient_source = OwnGradient(made, dtype)
-        else:
-            made.gradient_source = TensorGradient(library, tensor, made, dtype)
-    made.retain_grad = retain_grad
-    if return_ctype:
-        descriptor = ArrayDescriptor.__new__(ArrayDescriptor)
-        _weft.init(descriptor, made)
-        return descriptor
+        _weft.Array.grad.__set__(made, gradient_around(library, grad, made))
+    elif library.has_gradient(tensor) if requires_grad is None else requires_grad:
+        if made.element_dtype.has_reals:
+            apart = has_gradient_apart(library, tensor)
+            made.gradient_source = OwnGradient(made) if apart else TensorGradient(library, tensor, made)
     return made
 
 
-def gradient_around(library, grad, made, dtype):
+@functools.cache
+def native_type(library, tensor_dtype, dtype):
+    """The native type of elements. Errors: RuntimeError where it does not read a tensor's numbers."""
+    dtype = element_type(dtype)
+    if not is_concrete(dtype) or not library.reads(tensor_dtype, dtype):
+        raise RuntimeError(f"Cannot convert {library.name} type {tensor_dtype} to type {type_name(dtype)}")
+    return dtype.native
+
+
+def gradient_around(library, grad, made):
     """The gradient that the caller gives for a tensor: an array, or a tensor like the tensor."""
     if isinstance(grad, _weft.Array):
         return grad
     if tuple(grad.shape[: made.ndim]) != made.shape:
         raise RuntimeError(f"the gradient has shape {tuple(grad.shape)}, the array {made.shape}")
-    return around(library, grad, dtype)
+    return around(library, grad, made.element_dtype)

@@ -107,11 +107,13 @@ class Torch(TensorLibrary):
         return not (tensor.is_leaf or tensor.retains_grad)
 
     def on_host(self, tensor):
+        return not tensor.is_cuda
+
+    def check(self, tensor):
         if tensor.is_neg() or tensor.is_conj():
             raise RuntimeError(
                 "the tensor's numbers are stored negated or conjugated: resolve_neg() or resolve_conj() it"
             )
-        return not tensor.is_cuda
 
 
 TORCH = Torch()

@@ -3,7 +3,7 @@
 import ast
 import builtins as python
 
-from ..types import matrices, quaternions, vectors
+from ..types import matrices, quaternions, scalars, vectors
 from ..types.empty import EmptyType
 from . import builtins, constructors, functions, library, queries, references
 from .arrays import atomics, private
@@ -38,8 +38,6 @@ HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **refer
 
 def call(e, node, targets):
     """The value of a call; None if it has none. Errors: CodegenError for what kernels cannot call."""
-    from . import expressions
-
     called = expressions.evaluate(e, node.func)
     e.at(node)
     if not isinstance(called, Static):
@@ -90,8 +88,6 @@ def run(key, arguments):
 def construct(cls, values, keywords):
     """A type that is called."""
     if cls in TYPES_OF_PYTHON:
-        from ..types import scalars
-
         cls = getattr(scalars, TYPES_OF_PYTHON[cls])
     if getattr(cls, "native", None) is None:
         raise CodegenError(f"{cls.__module__}.{cls.__qualname__} cannot be made in a kernel")
@@ -100,8 +96,6 @@ def construct(cls, values, keywords):
 
 def unpacked(e, node):
     """The values of a starred argument. Errors: CodegenTypeError for what has no parts, and those of elements_of()."""
-    from . import expressions, places
-
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         base = places.locate(e, node.value)
         if isinstance(base, ArrayValue):
@@ -119,8 +113,6 @@ def elements_of(e, array, bounds):
 
     Errors: CodegenValueError for bounds that are not known, missing or negative.
     """
-    from . import expressions, places, subscripts
-
     numbers = []
     for part in (bounds.lower, bounds.upper, bounds.step):
         value = None if part is None else subscripts.integer(expressions.evaluate(e, part))
@@ -143,8 +135,6 @@ def elements_of(e, array, bounds):
 
 def given(e, node):
     """The values of the arguments, with starred tuples unpacked, and those of the keywords."""
-    from . import expressions
-
     values = []
     for argument in node.args:
         if isinstance(argument, ast.Starred):
@@ -160,3 +150,6 @@ def given(e, node):
         if value is None:
             raise CodegenError(f"argument {k + 1} of {ast.unparse(node.func)} has no value")
     return values, keywords
+
+
+from . import expressions, places, subscripts  # noqa: E402  (which call what is here)

@@ -5,8 +5,9 @@ import contextlib
 from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, same_type, type_name
-from .errors import CodegenError, CodegenTypeError, place_error
+from .errors import CodegenError, CodegenKeyError, CodegenTypeError, place_error
 from .names import NameScan, is_structured, private_arrays
+from .statics import of_python
 from .values import (
     ArrayValue,
     Static,
@@ -56,6 +57,7 @@ class Emission:
         self.return_type = return_type
         self.names = {}
         self.uses = {}
+        self.things = {}  # what attributes of modules and types are, by their nodes: loops emit these many times
         self.regions = ()  # numbers of the open regions
         self.regions_made = 0
         self.bound_in = {}  # the regions in which names were bound that are no variables
@@ -389,9 +391,6 @@ class Environment:
 
     def value(self, name):
         """The object as an expression. Errors: CodegenKeyError if there is none."""
-        from .errors import CodegenKeyError
-        from .statics import of_python
-
         try:
             found = self.find(name)
         except KeyError:

@@ -47,7 +47,21 @@ def constant(e, node):
 
 def place(e, node):
     """An attribute or a subscript: the present value of the place that it names."""
-    return places.loaded(e, places.locate(e, node))
+    known = e.things.get(node)
+    if known is not None:
+        return known
+    value = places.loaded(e, places.locate(e, node))
+    if isinstance(value, Static) and isinstance(node, ast.Attribute) and is_name_of_python(e, node.value):
+        e.things[node] = value
+    return value
+
+
+def is_name_of_python(e, node):
+    """Whether an expression is a name that the function never stores."""
+    if not isinstance(node, ast.Name) or node.id in e.names:
+        return False
+    use = e.uses.get(node.id)
+    return use is None or not use.stores
 
 
 def binary(e, node):

@@ -205,7 +205,7 @@ class bound_counter:
         self.e = e
         self.name = node.target.id
         self.counter = counter
-        self.assigned = self.name in stored_in(node.body)
+        self.assigned = self.name in stored_in(node)
         self.held = None
 
     def __enter__(self):

@@ -243,10 +243,13 @@ def index_names(node):
     return tuple(p.id for p in parts) if all(isinstance(p, ast.Name) for p in parts) else ("",)
 
 
-def stored_in(statements):
-    """The names that statements store, at any depth."""
-    scan = NameScan((), statements)
-    return {name for name, use in scan.uses.items() if use.stores}
+def stored_in(loop):
+    """The names that a loop's body stores, at any depth. Found once, although the body may be emitted many times."""
+    found = getattr(loop, "stored_names", None)
+    if found is None:
+        scan = NameScan((), loop.body)
+        found = loop.stored_names = {name for name, use in scan.uses.items() if use.stores}
+    return found
 
 
 def contains(statements, kinds, enter_loops=True):

@@ -22,6 +22,8 @@ class array(_weft.Array):
     """
 
     _wp_is_array_ = True
+    retain_grad = False
+    """Kept for programs that set it: gradients stay anyway."""
 
     def __new__(cls, data=None, dtype=Any, shape=None, strides=None, length=None, ptr=None, *args, **keywords):
         made = data is not None or shape is not None or ptr is not None or length is not None

@@ -242,6 +242,30 @@ def test_gradients_with_given_dimensions():
     assert gradient.tolist() == [4.0, 3.0, 2.0, 1.0]
 
 
+def test_gradients_of_launches_that_compute_nothing():
+    f = wp.jax_kernel(square, enable_backward=True)
+    assert jax.grad(lambda x: jnp.sum(f(x)[0]))(jnp.zeros(0)).shape == (0,)
+    none = jax.grad(lambda x: jnp.sum(0.0 * f(x, launch_dims=0, output_dims=3)[0] + x[0]))(jnp.ones(3))
+    assert none.tolist() == [3.0, 0.0, 0.0]
+
+    @wp.kernel
+    def in_place(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = x[i] * x[i]
+
+    @wp.kernel
+    def whole(x: wp.array(dtype=float), out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = int(x[i])
+
+    g = wp.jax_kernel(in_place, in_out_argnames=["x"], enable_backward=True)
+    for threads, gradient in ((0, [1.0, 1.0, 1.0]), (2, [10.0, 10.0, 1.0])):
+        made = jax.grad(lambda x, threads=threads: jnp.sum(g(x, launch_dims=threads)[0]))(jnp.full(3, 5.0))
+        assert made.tolist() == gradient
+    h = wp.jax_kernel(whole, enable_backward=True)
+    assert jax.grad(lambda x: jnp.sum(h(x)[0]) * 1.0 + x[0])(jnp.ones(3)).tolist() == [1.0, 0.0, 0.0]
+
+
 def test_gradients_of_numbers_are_refused_and_constants_have_none():
     f = wp.jax_kernel(scale, enable_backward=True)
     x = jnp.ones(3)
