@@ -136,9 +136,10 @@ endmacro()
 
 # MPI, for one example. The folder build/venv has one if tests/run.sh has made it.
 macro(weft_find_mpi)
-  if(NOT DEFINED MPI_CXX_COMPILER AND EXISTS "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx")
-    set(MPI_CXX_COMPILER "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx")
-    set(MPIEXEC_EXECUTABLE "${PROJECT_SOURCE_DIR}/build/venv/bin/mpiexec")
+  # An earlier run of CMake may have kept that there was none.
+  if(NOT MPI_CXX_COMPILER AND EXISTS "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx")
+    set(MPI_CXX_COMPILER "${PROJECT_SOURCE_DIR}/build/venv/bin/mpicxx" CACHE FILEPATH "Compiles with MPI" FORCE)
+    set(MPIEXEC_EXECUTABLE "${PROJECT_SOURCE_DIR}/build/venv/bin/mpiexec" CACHE FILEPATH "Starts processes" FORCE)
   endif()
   set(MPI_CXX_SKIP_MPICXX ON)
   find_package(MPI QUIET COMPONENTS CXX)
