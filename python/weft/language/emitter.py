@@ -57,7 +57,7 @@ class Emission:
         self.return_type = return_type
         self.names = {}
         self.uses = {}
-        self.things = {}  # what attributes of modules and types are, by their nodes: loops emit these many times
+        self.things = {}  # what names of Python are, and attributes of these by their nodes: loops use them many times
         self.regions = ()  # numbers of the open regions
         self.regions_made = 0
         self.bound_in = {}  # the regions in which names were bound that are no variables
@@ -141,7 +141,12 @@ class Emission:
         """What a name is: a variable of the function, or a thing of Python. Errors: CodegenKeyError for neither."""
         bound = self.names.get(name)
         if bound is None:
-            return self.environment.value(name)
+            known = self.things.get(name)
+            if known is None:
+                known = self.environment.value(name)
+                if isinstance(known, Static):
+                    self.things[name] = known
+            return known
         where = self.bound_in.get(name)
         if where and self.regions[: len(where)] != where:
             raise CodegenError(f"which {name_of_type(bound)} {name} is depends on a condition or a loop")

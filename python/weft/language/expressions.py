@@ -17,7 +17,8 @@ def evaluate(e, node, targets=1):
     `targets` is the number of names that the result unpacks into, which tid() must know.
     Errors: those of weft.language.errors.
     """
-    e.at(node)
+    if getattr(node, "lineno", 0) != e.line:
+        e.at(node)
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         e.error(node, REFUSED.get(type(node), f"Construct `ast.{type(node).__name__}` not supported in kernels."))
