@@ -95,14 +95,14 @@ const Device& processor() {
 class BufferArrays {
  public:
   BufferArrays(const Buffer& buffer, const Param& param)
-      : buffer_(buffer), dtype_(*param.dtype), shape_(xla::shape_of(buffer)) {
-    const int own = param.ndim + inner_dimensions(dtype_);
-    if (xla::type_of(buffer.type) != dtype_.type || buffer.rank < own)
+      : buffer_(&buffer), dtype_(param.dtype), shape_(xla::shape_of(buffer)) {
+    const int own = param.ndim + inner_dimensions(*dtype_);
+    if (xla::type_of(buffer.type) != dtype_->type || buffer.rank < own)
       throw weft::Error(ErrorKind::invalid_argument,
-                        fmt::format("a buffer has {} dimensions of another type than {}", buffer.rank, dtype_.name));
+                        fmt::format("a buffer has {} dimensions of another type than {}", buffer.rank, dtype_->name));
     front_ = shape_.first(std::size_t(buffer.rank - own));
     extent_.rank = std::max(param.ndim, 1);
-    std::uint64_t bytes = dtype_.size;
+    std::uint64_t bytes = dtype_->size;
     for (int k = 0; k < param.ndim; ++k) {
       extent_.n[std::size_t(k)] = shape_[front_.size() + std::size_t(k)];
       bytes *= std::uint64_t(extent_[k]);
@@ -113,7 +113,7 @@ class BufferArrays {
   std::span<const std::int64_t> front() const { return front_; }
   std::uint64_t bytes() const { return bytes_; }
   const Extent& extent() const { return extent_; }
-  const DType& dtype() const { return dtype_; }
+  const DType& dtype() const { return *dtype_; }
 
   /// The first byte of an element of the dimensions in front, all of which are `all`; those of extent 1 stand for each.
   std::byte* data(std::int64_t element, std::span<const std::int64_t> all) const {
@@ -124,18 +124,18 @@ class BufferArrays {
       if (front_[k] != 1) at += place * step;
       step *= front_[k];
     }
-    return static_cast<std::byte*>(buffer_.data) + std::uint64_t(at) * bytes_;
+    return static_cast<std::byte*>(buffer_->data) + std::uint64_t(at) * bytes_;
   }
   /// The array on those bytes.
   Array array(std::int64_t element, std::span<const std::int64_t> all) const {
-    if (bytes_ == 0) return Array::empty(processor(), extent_, dtype_);
+    if (bytes_ == 0) return Array::empty(processor(), extent_, *dtype_);
     const HostRange part{data(element, all), bytes_};
-    return Array::inside(bytes_on(processor(), part, part, nullptr), 0, extent_, dtype_);
+    return Array::inside(bytes_on(processor(), part, part, nullptr), 0, extent_, *dtype_);
   }
 
  private:
-  const Buffer& buffer_;
-  const DType& dtype_;
+  const Buffer* buffer_;
+  const DType* dtype_;
   std::span<const std::int64_t> shape_, front_;
   Extent extent_{0};
   std::uint64_t bytes_ = 0;
@@ -154,16 +154,17 @@ class Plan {
     for (std::size_t k = 0; k < dims.size && k < 4; ++k) threads_.n[k] = static_cast<const std::int64_t*>(dims.data)[k];
     const xla::Values& values = xla::values_of(frame, "values");
     values_ = {static_cast<const std::byte*>(values.data), values.size};
+    buffers_.resize(call.sources.size());
     for (std::size_t k = 0; k < call.sources.size(); ++k) {
       const Source& s = call.sources[k];
-      const bool has_input = s.input_index >= 0;
-      inputs_.push_back(has_input ? add(*frame.inputs.items[s.input_index], k) : std::nullopt);
-      const bool has_output = s.output_index >= 0 && !call.gradient;
-      outputs_.push_back(has_output ? add(*frame.outputs.items[s.output_index], k) : std::nullopt);
-      const bool has_cotangent = s.output_index >= 0 && call.gradient;
-      cotangents_.push_back(has_cotangent ? add(*frame.inputs.items[call.inputs + s.output_index], k) : std::nullopt);
-      const bool has_gradient = s.gradient >= 0 && call.gradient;
-      gradients_.push_back(has_gradient ? add(*frame.outputs.items[s.gradient], k) : std::nullopt);
+      ParamBuffers& of = buffers_[k];
+      if (s.input_index >= 0) of.input = add(*frame.inputs.items[s.input_index], k);
+      if (!call.gradient) {
+        if (s.output_index >= 0) of.output = add(*frame.outputs.items[s.output_index], k);
+        continue;
+      }
+      if (s.output_index >= 0) of.cotangent = add(*frame.inputs.items[call.inputs + s.output_index], k);
+      if (s.gradient >= 0) of.gradient = add(*frame.outputs.items[s.gradient], k);
     }
   }
   std::int64_t launches() const {
@@ -178,10 +179,10 @@ class Plan {
   std::span<const std::int64_t> front() const { return front_; }
   const KernelCall& call() const { return call_; }
   const Param& param(std::size_t k) const { return call_.kernel->params()[k]; }
-  const BufferArrays& input(std::size_t k) const { return *inputs_[k]; }
-  const BufferArrays& output(std::size_t k) const { return *outputs_[k]; }
-  const BufferArrays& cotangent(std::size_t k) const { return *cotangents_[k]; }
-  const BufferArrays& gradient(std::size_t k) const { return *gradients_[k]; }
+  const BufferArrays& input(std::size_t k) const { return *buffers_[k].input; }
+  const BufferArrays& output(std::size_t k) const { return *buffers_[k].output; }
+  const BufferArrays& cotangent(std::size_t k) const { return *buffers_[k].cotangent; }
+  const BufferArrays& gradient(std::size_t k) const { return *buffers_[k].gradient; }
   const std::byte* constant(std::size_t k) const {
     const Source& s = call_.sources[k];
     if (s.offset + param(k).dtype->size > values_.size())
@@ -190,7 +191,12 @@ class Plan {
   }
 
  private:
-  std::optional<BufferArrays> add(const Buffer& buffer, std::size_t k) {
+  /// The buffers of one parameter, as far as the call has them.
+  struct ParamBuffers {
+    std::optional<BufferArrays> input, output, cotangent, gradient;
+  };
+
+  BufferArrays add(const Buffer& buffer, std::size_t k) {
     BufferArrays made(buffer, param(k));
     const std::span<const std::int64_t> front = made.front();
     if (front_.empty()) front_.assign(front.begin(), front.end());
@@ -205,7 +211,7 @@ class Plan {
   Extent threads_{0};
   std::span<const std::byte> values_;
   std::vector<std::int64_t> front_;
-  std::vector<std::optional<BufferArrays>> inputs_, outputs_, cotangents_, gradients_;
+  std::vector<ParamBuffers> buffers_;
 };
 
 /// The arguments of one launch: what they refer to lives as long as this.
