@@ -44,6 +44,8 @@ struct DType {
 
   int count() const { return int(leaves.size()); }
   bool is_struct() const { return kind == Kind::structure; }
+  /// The dimensions that an element takes in an array of numbers.
+  int inner_dimensions() const { return kind == Kind::scalar ? 0 : kind == Kind::matrix ? 2 : 1; }
   bool has_reals() const;
   nb::object object() const { return nb::borrow(self); }
 };

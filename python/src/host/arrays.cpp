@@ -1,7 +1,6 @@
 // Arrays in Python: their shapes, elements, views and gradients.
 #include "arrays.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <cstring>
@@ -9,6 +8,7 @@
 #include "../../../runtime/core/view.h"
 #include "../module.h"
 #include "../pack.h"
+#include "numbers.h"
 #include "reports.h"
 #include "tapes.h"
 #include "wrapped.h"
@@ -40,16 +40,6 @@ nb::tuple strides_of(const Array& a) {
 nb::object python_type(const Array& a) { return a.dtype().python ? nb::borrow(a.dtype().python) : nb::none(); }
 
 // ---- The host's view of elements
-
-/// The numbers of NumPy's for a scalar.
-nb::dlpack::dtype number_of(ir::Type type) {
-  using Code = nb::dlpack::dtype_code;
-  const Code code = ir::is_bool(type)     ? Code::Bool
-                    : ir::is_float(type)  ? Code::Float
-                    : ir::is_signed(type) ? Code::Int
-                                          : Code::UInt;
-  return {std::uint8_t(code), std::uint8_t(8 * ir::bytes(type)), 1};
-}
 
 nb::object ndarray(void* data, const Array& a, bool contiguous, nb::handle owner) {
   const DType& t = a.dtype();

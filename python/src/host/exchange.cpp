@@ -31,9 +31,7 @@ detail::DlpackElement element_of(const DType& t) {
   return {code,
           std::uint8_t(8 * bytes),
           bytes,
-          t.kind == DType::Kind::scalar ? 0
-          : matrix                      ? 2
-                                        : 1,
+          t.inner_dimensions(),
           {matrix ? t.rows : t.count(), matrix ? t.columns : 0}};
 }
 
@@ -179,8 +177,7 @@ nb::object from_tensor(nb::handle object, nb::handle dtype, nb::handle device, n
     type = &type_from(dtype);
     if (has_same_bits(tensor->type, type->type)) tensor->type = type->type;
   }
-  const bool matrix = type->kind == DType::Kind::matrix;
-  const int ndim = tensor->ndim - (matrix ? 2 : type->kind == DType::Kind::scalar ? 0 : 1);
+  const int ndim = tensor->ndim - type->inner_dimensions();
   if (ndim < 1 || ndim > 4) throw nb::type_error("an array has 1 to 4 dimensions");
   std::string fault;
   std::optional<Array> array = array_around(*tensor, *type, ndim, device_from(device), &fault);

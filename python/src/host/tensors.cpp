@@ -97,17 +97,12 @@ std::optional<HostTensor> from_exchange(const detail::DlpackExchange& exchange, 
   return host_tensor(given, owner_of(object));
 }
 
-/// The dimensions that one element takes.
-int inner_dimensions(const DType& dtype) {
-  return dtype.kind == DType::Kind::scalar ? 0 : dtype.kind == DType::Kind::matrix ? 2 : 1;
-}
-
 /// What is wrong with a tensor of the right type and number of dimensions for an array; empty: nothing.
 std::string fault_of(const HostTensor& t, const DType& dtype, int ndim) {
   const bool matrix = dtype.kind == DType::Kind::matrix;
   const std::int64_t extents[2] = {matrix ? dtype.rows : dtype.count(), dtype.columns};
   std::int64_t tight = ir::bytes(dtype.type);
-  for (int k = inner_dimensions(dtype) - 1; k >= 0; --k) {
+  for (int k = dtype.inner_dimensions() - 1; k >= 0; --k) {
     if (t.shape[ndim + k] != extents[k]) return "its last dimensions are not those of an element";
     if (extents[k] != 1 && t.stride[ndim + k] != tight) return "the numbers of an element do not lie side by side";
     tight *= extents[k];
@@ -168,7 +163,7 @@ std::optional<Array> array_around(const HostTensor& tensor, const DType& dtype, 
     fault = "structs are no numbers of a tensor";
   else if (tensor.type != dtype.type)
     fault = "its numbers are of another type";
-  else if (tensor.ndim != ndim + inner_dimensions(dtype))
+  else if (tensor.ndim != ndim + dtype.inner_dimensions())
     fault = "it has another number of dimensions";
   else
     fault = fault_of(tensor, dtype, ndim);

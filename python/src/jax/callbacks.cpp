@@ -1,6 +1,5 @@
 // Functions of Python's that XLA calls, with its buffers as arrays of NumPy's.
-#include <nanobind/ndarray.h>
-
+#include "../host/numbers.h"
 #include "../module.h"
 #include "../pack.h"
 #include "calls.h"
@@ -11,21 +10,12 @@ namespace {
 
 using xla::Frame;
 
-nb::dlpack::dtype number_of(xla::Type type) {
-  using Code = nb::dlpack::dtype_code;
-  const ir::Type t = xla::type_of(type);
-  if (t == ir::Type::none) throw nb::type_error("a buffer has numbers of a type that weft lacks");
-  const Code code = ir::is_bool(t)     ? Code::Bool
-                    : ir::is_float(t)  ? Code::Float
-                    : ir::is_signed(t) ? Code::Int
-                                       : Code::UInt;
-  return {std::uint8_t(code), std::uint8_t(8 * ir::bytes(t)), 1};
-}
-
 /// Memory of XLA's as an array of NumPy's, which is valid during the call.
 nb::object shared(void* data, std::span<const std::int64_t> shape, xla::Type type) {
+  const ir::Type scalar = xla::type_of(type);
+  if (scalar == ir::Type::none) throw nb::type_error("a buffer has numbers of a type that weft lacks");
   std::vector<std::size_t> extents(shape.begin(), shape.end());
-  const nb::ndarray<nb::numpy> array(data, extents.size(), extents.data(), nb::handle(), nullptr, number_of(type));
+  const nb::ndarray<nb::numpy> array(data, extents.size(), extents.data(), nb::handle(), nullptr, number_of(scalar));
   return nb::cast(array, nb::rv_policy::reference);
 }
 

@@ -82,10 +82,6 @@ class Calls {
   std::map<std::string, std::unique_ptr<const KernelCall>, std::less<>> calls_;
 };
 
-int inner_dimensions(const DType& dtype) {
-  return dtype.kind == DType::Kind::scalar ? 0 : dtype.kind == DType::Kind::matrix ? 2 : 1;
-}
-
 const Device& processor() {
   static const Device* const device = new Device("cpu");
   return *device;
@@ -96,7 +92,7 @@ class BufferArrays {
  public:
   BufferArrays(const Buffer& buffer, const Param& param)
       : buffer_(&buffer), dtype_(param.dtype), shape_(xla::shape_of(buffer)) {
-    const int own = param.ndim + inner_dimensions(*dtype_);
+    const int own = param.ndim + dtype_->inner_dimensions();
     if (xla::type_of(buffer.type) != dtype_->type || buffer.rank < own)
       throw weft::Error(ErrorKind::invalid_argument,
                         fmt::format("a buffer has {} dimensions of another type than {}", buffer.rank, dtype_->name));

@@ -12,7 +12,8 @@ from .. import _weft
 from ..runtime.kernel import Kernel
 from ..types.annotations import ArrayType, is_open
 from .jax import library
-from .jax_signature import Signature, array_type, hashable, dimensions, dtype_to_jax, inner_shape, is_traced, placement, scalar_of
+from .jax_signature import Signature, array_type, hashable, dimensions, dtype_to_jax, inner_shape, is_traced, placement
+from .tensors import scalar_of
 
 TARGET = "weft_kernel"
 INPUT, OUTPUT, CHANGED, CONSTANT, NUMBER = range(5)

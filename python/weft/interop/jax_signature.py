@@ -5,6 +5,7 @@ import numpy as np
 from ..types import numpy_types
 from ..types.annotations import ArrayType, type_name
 from .jax import dtype_to_jax, library
+from .tensors import scalar_of
 
 
 class Signature:
@@ -96,11 +97,6 @@ class Signature:
                     )
             types.append(array_type(shape, dtype_to_jax(scalar_of(kind.dtype)), common))
         return types
-
-
-def scalar_of(dtype):
-    """The type of the numbers of an element type."""
-    return getattr(dtype, "_wp_scalar_type_", None) or dtype
 
 
 def inner_shape(dtype):

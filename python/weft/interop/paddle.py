@@ -7,12 +7,8 @@ needs it.
 import functools
 import importlib
 
-from .. import _weft
 from ..runtime.device import get_device
-from ..types import numpy_types
-from ..types.annotations import element_type, type_name
-from .tensors import TensorLibrary, from_tensor
-from .torch import SIGNED, TYPES
+from .tensors import TensorLibrary, from_tensor, shared_numbers
 
 
 @functools.cache
@@ -21,17 +17,9 @@ def library():
     return importlib.import_module("paddle")
 
 
-def name_of(dtype):
-    """The name of a type of Paddle's: ``float32``."""
-    return str(dtype).rpartition(".")[2]
-
-
 def dtype_from_paddle(paddle_dtype):
     """The scalar type of one of Paddle's. Errors: TypeError for types that the package lacks."""
-    known = TYPES.get(name_of(paddle_dtype))
-    if known is None:
-        raise TypeError(f"Cannot convert {paddle_dtype} to a type of weft")
-    return known[0]
+    return PADDLE.dtype_from(paddle_dtype)
 
 
 def dtype_to_paddle(warp_dtype):
@@ -39,16 +27,12 @@ def dtype_to_paddle(warp_dtype):
 
     Errors: TypeError for types that Paddle lacks.
     """
-    dtype = element_type(warp_dtype)
-    if dtype.native.kind != "scalar":
-        raise TypeError(f"Cannot convert {type_name(dtype)} to a type of paddle")
-    return getattr(library(), SIGNED.get(dtype, dtype.__name__))
+    return PADDLE.dtype_to(warp_dtype)
 
 
 def dtype_is_compatible(paddle_dtype, warp_dtype):
     """Whether arrays of a type can share memory with tensors of one of Paddle's; of vectors and matrices by components."""
-    scalar = getattr(element_type(warp_dtype), "_wp_scalar_type_", None) or element_type(warp_dtype)
-    return scalar in TYPES.get(name_of(paddle_dtype), ())
+    return PADDLE.reads(paddle_dtype, warp_dtype)
 
 
 def device_from_paddle(paddle_device):
@@ -80,8 +64,6 @@ class Paddle(TensorLibrary):
 
     name = "Paddle"
     module = staticmethod(library)
-    dtype_from = staticmethod(dtype_from_paddle)
-    reads = staticmethod(dtype_is_compatible)
 
     def has_gradient(self, tensor):
         return not tensor.stop_gradient
@@ -128,16 +110,7 @@ def to_paddle(a, requires_grad=None):
 
 def tensor_of(a):
     """The tensor on an array's memory, without a gradient."""
-    take = library().utils.dlpack.from_dlpack
-    dtype = a.dtype
-    if dtype.native.kind == "struct":
-        raise TypeError(f"tensors have no elements like {type_name(dtype)}")
-    if a.native_device.is_gpu:
-        return take(a)
-    shared = _weft.Array.shared_numpy(a)
-    shared = shared.reshape(tuple(a.shape) + numpy_types.element_layout(dtype)[1])
-    signed = SIGNED.get(getattr(dtype, "_wp_scalar_type_", None) or dtype)
-    return take(shared if signed is None else shared.view(signed))
+    return library().utils.dlpack.from_dlpack(a if a.native_device.is_gpu else shared_numbers(a))
 
 
 def stream_from_paddle(stream_or_device=None):

@@ -4,17 +4,55 @@ import functools
 
 from .. import _weft
 from ..runtime.device import get_device
+from ..types import numpy_types, scalars
 from ..types.annotations import element_type, is_concrete, type_name
+
+TYPES = {
+    "float16": (scalars.float16,),
+    "float32": (scalars.float32,),
+    "float64": (scalars.float64,),
+    "int8": (scalars.int8, scalars.uint8),
+    "int16": (scalars.int16, scalars.uint16),
+    "int32": (scalars.int32, scalars.uint32),
+    "int64": (scalars.int64, scalars.uint64),
+    "uint8": (scalars.uint8, scalars.int8),
+    "uint16": (scalars.uint16, scalars.int16),
+    "uint32": (scalars.uint32, scalars.int32),
+    "uint64": (scalars.uint64, scalars.int64),
+    "bool": (scalars.bool, scalars.uint8, scalars.int8),
+}
+"""The libraries' types of numbers by name, with the types of the package that read them: the first is the usual one."""
+
+SIGNED = {scalars.uint16: "int16", scalars.uint32: "int32", scalars.uint64: "int64"}
+"""The types of numbers that libraries compute with, for those that it hardly does."""
 
 
 class TensorLibrary:
-    """What differs between libraries of tensors. A subclass has these, and ``dtype_from(tensor)``, ``reads(tensor, dtype)``."""
+    """What differs between libraries of tensors. Their types of numbers have the same names."""
 
     name = None
 
     def module(self):
         """The library's module, which is imported when it is first needed. Errors: ImportError."""
         raise NotImplementedError
+
+    def dtype_from(self, dtype):
+        """The scalar type of one of the library's. Errors: TypeError for types that the package lacks."""
+        known = TYPES.get(name_of(dtype))
+        if known is None:
+            raise TypeError(f"Cannot convert {dtype} to a type of weft")
+        return known[0]
+
+    def dtype_to(self, dtype):
+        """The library's type for a scalar type. Errors: TypeError for types that it lacks."""
+        dtype = element_type(dtype)
+        if dtype.native.kind != "scalar":
+            raise TypeError(f"Cannot convert {type_name(dtype)} to a type of {self.name}")
+        return getattr(self.module(), SIGNED.get(dtype, dtype.__name__))
+
+    def reads(self, dtype, element):
+        """Whether arrays of an element type can share memory with tensors of one of the library's types."""
+        return scalar_of(element_type(element)) in TYPES.get(name_of(dtype), ())
 
     def has_gradient(self, tensor):
         """Whether the library computes a gradient for a tensor."""
@@ -38,6 +76,30 @@ class TensorLibrary:
     def zeros_like(self, tensor):
         """A tensor of zeros, without a gradient."""
         return self.module().zeros_like(tensor)
+
+
+def name_of(dtype):
+    """The name of a library's type: ``float32``."""
+    return str(dtype).rpartition(".")[2]
+
+
+def scalar_of(dtype):
+    """The type of the numbers of an element type."""
+    return getattr(dtype, "_wp_scalar_type_", None) or dtype
+
+
+def shared_numbers(a):
+    """NumPy's array on the memory of one of the host, with signed integers for those that libraries hardly compute with.
+
+    Errors: TypeError for structs.
+    """
+    dtype = a.dtype
+    if dtype.native.kind == "struct":
+        raise TypeError(f"tensors have no elements like {type_name(dtype)}")
+    shared = _weft.Array.shared_numpy(a)
+    shared = shared.reshape(tuple(a.shape) + numpy_types.element_layout(dtype)[1])
+    signed = SIGNED.get(scalar_of(dtype))
+    return shared if signed is None else shared.view(signed)
 
 
 class OwnGradient:

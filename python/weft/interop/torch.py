@@ -7,31 +7,8 @@ needs it.
 import functools
 import importlib
 
-from .. import _weft
 from ..runtime.device import get_device
-from ..types import numpy_types, scalars
-from ..types.annotations import element_type, type_name
-from .tensors import TensorLibrary, from_tensor
-
-TYPES = {
-    "float16": (scalars.float16,),
-    "float32": (scalars.float32,),
-    "float64": (scalars.float64,),
-    "int8": (scalars.int8, scalars.uint8),
-    "int16": (scalars.int16, scalars.uint16),
-    "int32": (scalars.int32, scalars.uint32),
-    "int64": (scalars.int64, scalars.uint64),
-    "uint8": (scalars.uint8, scalars.int8),
-    "uint16": (scalars.uint16, scalars.int16),
-    "uint32": (scalars.uint32, scalars.int32),
-    "uint64": (scalars.uint64, scalars.int64),
-    "bool": (scalars.bool, scalars.uint8, scalars.int8),
-}
-"""torch's types of numbers by name, with the types of the package that read them: the first is the usual one."""
-
-SIGNED = {scalars.uint16: "int16", scalars.uint32: "int32", scalars.uint64: "int64"}
-"""The types of numbers that torch computes with, for those that it hardly does."""
-
+from .tensors import TensorLibrary, from_tensor, shared_numbers
 
 @functools.cache
 def library():
@@ -39,37 +16,22 @@ def library():
     return importlib.import_module("torch")
 
 
-def name_of(dtype):
-    """The name of a type of torch's: ``float32``."""
-    return str(dtype).rpartition(".")[2]
-
-
-@functools.cache
 def dtype_from_torch(torch_dtype):
     """The scalar type of one of torch's. Errors: TypeError for types that the package lacks."""
-    known = TYPES.get(name_of(torch_dtype))
-    if known is None:
-        raise TypeError(f"Cannot convert {torch_dtype} to a type of weft")
-    return known[0]
+    return TORCH.dtype_from(torch_dtype)
 
 
-@functools.cache
 def dtype_to_torch(warp_dtype):
     """torch's type for a scalar type; the signed one for unsigned integers from 16 bits.
 
     Errors: TypeError for types that torch lacks.
     """
-    dtype = element_type(warp_dtype)
-    if dtype.native.kind != "scalar":
-        raise TypeError(f"Cannot convert {type_name(dtype)} to a type of torch")
-    return getattr(library(), SIGNED.get(dtype, dtype.__name__))
+    return TORCH.dtype_to(warp_dtype)
 
 
-@functools.cache
 def dtype_is_compatible(torch_dtype, warp_dtype):
     """Whether arrays of a type can share memory with tensors of one of torch's; of vectors and matrices by components."""
-    scalar = getattr(element_type(warp_dtype), "_wp_scalar_type_", None) or element_type(warp_dtype)
-    return scalar in TYPES.get(name_of(torch_dtype), ())
+    return TORCH.reads(torch_dtype, warp_dtype)
 
 
 def device_from_torch(torch_device):
@@ -100,8 +62,6 @@ class Torch(TensorLibrary):
 
     name = "Torch"
     module = staticmethod(library)
-    dtype_from = staticmethod(dtype_from_torch)
-    reads = staticmethod(dtype_is_compatible)
 
     def keeps_no_gradient(self, tensor):
         return not (tensor.is_leaf or tensor.retains_grad)
@@ -156,15 +116,7 @@ def to_torch(a, requires_grad=None):
 def tensor_of(a):
     """The tensor on an array's memory, without a gradient."""
     torch = library()
-    dtype = a.dtype
-    if dtype.native.kind == "struct":
-        raise TypeError(f"tensors have no elements like {type_name(dtype)}")
-    if a.native_device.is_gpu:
-        return torch.utils.dlpack.from_dlpack(a)
-    shared = _weft.Array.shared_numpy(a)
-    shared = shared.reshape(tuple(a.shape) + numpy_types.element_layout(dtype)[1])
-    signed = SIGNED.get(getattr(dtype, "_wp_scalar_type_", None) or dtype)
-    return torch.from_numpy(shared if signed is None else shared.view(signed))
+    return torch.utils.dlpack.from_dlpack(a) if a.native_device.is_gpu else torch.from_numpy(shared_numbers(a))
 
 
 def stream_from_torch(stream_or_device=None):

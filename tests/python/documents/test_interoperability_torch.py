@@ -208,7 +208,7 @@ def test_pytorch_optimization_using_an_autograd_function():
     xy = torch.tensor(rng.normal(size=(num_points, 2)), dtype=torch.float32, requires_grad=True, device=torch_device)
     opt = torch.optim.Adam([xy], lr=learning_rate)
 
-    for step in range(1500):
+    for step in range(4000):
         # step
         opt.zero_grad()
         z = Rosenbrock.apply(xy, num_points)
@@ -220,7 +220,7 @@ def test_pytorch_optimization_using_an_autograd_function():
 
     # minimum at (1, 1)
     xy_np = xy.numpy(force=True)
-    assert np.allclose(np.mean(xy_np, axis=0), 1.0, atol=0.2)
+    assert np.allclose(np.mean(xy_np, axis=0), 1.0, atol=0.1)
 
 
 def check_rosenbrock_gradient(xy):
@@ -294,7 +294,7 @@ def test_pytorch_optimization_using_custom_operators():
         z = warp_rosenbrock(xy, num_points)
         return z
 
-    for step in range(1500):
+    for step in range(4000):
         # step
         opt.zero_grad()
         z = forward()
@@ -305,7 +305,7 @@ def test_pytorch_optimization_using_custom_operators():
 
     # minimum at (1, 1)
     xy_np = xy.numpy(force=True)
-    assert np.allclose(np.mean(xy_np, axis=0), 1.0, atol=0.2)
+    assert np.allclose(np.mean(xy_np, axis=0), 1.0, atol=0.1)
 
 
 def test_pytorch_performance_converting_again(device):
@@ -509,7 +509,7 @@ def test_case_study_solution_b(device):
                 dim=(N),
                 device=device,
                 inputs=[
-                    grad_output.detach().contiguous(),
+                    grad_output.detach(),
                     ctx.a,  # Already detached
                     ctx.b,  # Already detached
                     grad_a,

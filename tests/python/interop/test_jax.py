@@ -368,14 +368,10 @@ def test_wrong_parameters_are_refused():
 
 
 def test_errors_of_launches_are_errors_of_the_program():
-    @wp.kernel
-    def checked(a: wp.array(dtype=float), out: wp.array(dtype=float)):
-        i = wp.tid()
-        wp.expect_eq(int(a[i]), 1)
-        out[i] = a[i]
-
-    (out,) = jax.jit(wp.jax_kernel(checked))(jnp.ones(2))
-    assert out.tolist() == [1.0, 1.0]
+    f = jax.jit(lambda x: wp.jax_kernel(square)(x, launch_dims=2**40, output_dims=2)[0])
+    with pytest.raises(Exception, match='kernel "square": a launch over'):
+        f(jnp.ones(2)).block_until_ready()
+    assert wp.jax_kernel(square)(jnp.ones(2))[0].tolist() == [1.0, 1.0]
 
 
 def test_a_tape_and_a_capture_of_the_thread_do_not_see_jaxs_work():
