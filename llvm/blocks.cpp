@@ -6,9 +6,13 @@
 // not there), and blocks of two by one step:
 //   %r0 = lanes 0, 2, ..: a0 a1 c0 c1 ..    %r1 = lanes 1, 3, ..: b0 b1 d0 d1 ..
 //   %x0 = a0 b0 c0 d0 ..                    %x1 = a1 b1 c1 d1 ..
-// Scalars become blocks by the same steps the other way round. Lanes that rest read what the first one reads that runs,
-// and write to 16 bytes of the stack that nobody reads: a branch for each lane, as a scatter without mask registers has
-// for each scalar, costs more.
+// Scalars become blocks by the same steps the other way round. Lanes that rest read element 0, which is there if a lane
+// runs, and write to 16 bytes of the stack that nobody reads: a branch for each lane, as a scatter without mask
+// registers has for each scalar, costs more.
+//
+// The lanes' places go through the stack: a load for each lane, where instructions that take a lane out of a vector
+// would wait for the ports that the shuffles need.
+//   store <8 x i64> %steps, ptr %places     %step = load i64, ptr %places + 8 k     %block = load <4 x float>, ptr ..
 //
 // Loads of one element that follow each other are made together. Where they have eight words or more, the lanes may
 // well want one element, as neighbouring rays do in the nodes of a tree, and then each word is loaded once:
@@ -86,21 +90,28 @@ Emitter::BlockWords Emitter::words_of(Id id) const {
   return {halves ? Type::u32 : inst.type, halves ? 2u * inst.width : inst.width};
 }
 
-/// The words of a block in all lanes, from one load for each lane. `steps` are the places of the elements.
-Emitter::Texts Emitter::words_of_each(Id id, const std::string& from, const std::string& steps) {
-  const Inst& inst = kernel_[id];
+/// A block of a lane at `at`, as a vector of 2 or 4 words. The last of 3 words is followed by a word that may lie
+/// beyond the end of memory: a masked load leaves it out by one instruction, and others put the words together.
+std::string Emitter::block_at(Id id, const std::string& at) {
+  const auto [part, count] = words_of(id);
+  const std::uint32_t align = alignment(kernel_[id], kernel_.arg(id, 0), 0);
+  if (count == 3 && target_.masked_memory)
+    return read_vector(part, kQuad, at, align, lanes_of("i1", {"true", "true", "true", "false"}));
+  const std::string of = type_name(part, count), block = out_.def("load {}, ptr {}, align {}", of, at, align);
+  if (count != 3) return block;
+  return out_.def("shufflevector {} {}, {} poison, {} {}", of, block, of, vector_of("i32", kQuad),
+                  sequence(Type::i32, 0, 1, kQuad));
+}
+
+/// The words of a block in all lanes, from one load for each lane, whose element's place is in %places.
+Emitter::Texts Emitter::words_of_each(Id id, const std::string& from) {
   const auto [part, count] = words_of(id);
   const std::uint32_t width = std::bit_ceil(count);
   Texts blocks;
   for (std::uint32_t k = 0; k < lanes_; ++k) {
-    const std::string step = out_.def("extractelement {} {}, i64 {}", type_name(Type::i64, lanes_), steps, k);
-    const std::string at = moved(out_.def("getelementptr i8, ptr {}, i64 {}", from, step), inst.offset);
-    const std::uint32_t align = alignment(inst, kernel_.arg(id, 0), 0);
-    std::string block = out_.def("load {}, ptr {}, align {}", type_name(part, count), at, align);
-    if (width != count)
-      block = out_.def("shufflevector {} {}, {} poison, {} {}", type_name(part, count), block, type_name(part, count),
-                       vector_of("i32", width), sequence(Type::i32, 0, 1, width));
-    blocks.push_back(block);
+    const std::string step = out_.def("load i64, ptr {}, align 8", moved("%places", std::int64_t{k} * 8));
+    const std::string element = out_.def("getelementptr i8, ptr {}, i64 {}", from, step);
+    blocks.push_back(block_at(id, moved(element, kernel_[id].offset)));
   }
   Texts rows;  // row r: the blocks of lanes r, r + width, ..
   for (std::uint32_t r = 0; r < width; ++r) {
@@ -141,6 +152,24 @@ void Emitter::put_words(Id id, const Texts& words) {
   }
 }
 
+/// Puts the lanes' distances from the first element, in bytes, into %places, by stores of 32 bytes: processors of Intel
+/// pass on what lies in the upper half of a store of 64 bytes twice as slowly. Volatile, so that LLVM joins none.
+void Emitter::save_places(Id index, std::uint32_t stride) {
+  has_places_ = true;
+  const Type type = kernel_[index].type;
+  const std::string indices =
+      mask_.empty() ? vector(index) : choose(type, mask_, vector(index), literal(type, 0, lanes_), lanes_);
+  const std::string steps = binary("mul", Type::i64, integer_to_integer(type, Type::i64, indices, lanes_),
+                                   literal(Type::i64, stride, lanes_), lanes_);
+  const std::string all = type_name(Type::i64, lanes_), piece = type_name(Type::i64, kQuad);
+  for (std::uint32_t k = 0; k < lanes_; k += kQuad) {
+    const std::string four = lanes_ == kQuad ? steps
+                                             : out_.def("shufflevector {} {}, {} poison, {} {}", all, steps, all,
+                                                        vector_of("i32", kQuad), sequence(Type::i32, k, 1, kQuad));
+    out_.line("store volatile {} {}, ptr {}, align 32", piece, four, moved("%places", std::int64_t{k} * 8));
+  }
+}
+
 void Emitter::load_blocks(Id id) {
   const std::vector<Id>& members = blocks_[blocks_of_[id]];
   if (id != members.front()) return;
@@ -148,27 +177,23 @@ void Emitter::load_blocks(Id id) {
   const Type type = kernel_[index].type;
   const std::uint32_t stride = kernel_[id].stride;
   const std::string from = out_.def("inttoptr i64 {} to ptr", scalar(kernel_.arg(id, 0)));
-  const std::string first =
-      out_.def("extractelement {} {}, i64 {}", type_name(type, lanes_), vector(index), first_lane());
-  const std::string in_all = spread(type, first);
-  const std::string indices = mask_.empty() ? vector(index) : choose(type, mask_, vector(index), in_all, lanes_);
-  const auto steps = [&] {
-    const std::string wide = integer_to_integer(type, Type::i64, indices, lanes_);
-    return binary("mul", Type::i64, wide, literal(Type::i64, stride, lanes_), lanes_);
-  };
   std::uint32_t words = 0;
   for (Id member : members) words += words_of(member).count;
   if (words < kWordsOfOne) {
-    const std::string places = steps();
-    for (Id member : members) put_words(member, words_of_each(member, from, places));
+    save_places(index, stride);
+    for (Id member : members) put_words(member, words_of_each(member, from));
     return;
   }
+  const std::string first =
+      out_.def("extractelement {} {}, i64 {}", type_name(type, lanes_), vector(index), first_lane());
+  const std::string apart_from_first = binary("icmp ne", type, vector(index), spread(type, first), lanes_);
   const std::string each = out_.fresh("each"), one = out_.fresh("one"), read = out_.fresh("read");
-  out_.jump_if(any(binary("icmp ne", type, indices, in_all, lanes_)), each, one);
+  out_.jump_if(any(mask_.empty() ? apart_from_first : binary("and", Type::b1, mask_, apart_from_first, lanes_)), each,
+               one);
   std::vector<Texts> apart, shared;
   out_.label(each);
-  const std::string places = steps();
-  for (Id member : members) apart.push_back(words_of_each(member, from, places));
+  save_places(index, stride);
+  for (Id member : members) apart.push_back(words_of_each(member, from));
   const std::string end_of_each = out_.block();
   out_.jump(read);
   out_.label(one);

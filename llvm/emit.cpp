@@ -102,9 +102,10 @@ Code Emitter::run() {
   code.arena_bytes = arena_bytes_;
   const std::string entry = fmt::format(
       "\ndefine void @{}(ptr noalias nocapture readonly %args, ptr noalias nocapture readonly %worker, i64 %begin, "
-      "i64 %end) #0 {{\nentry:\n{}{}}}\n\nattributes #0 = {{ nounwind \"no-trapping-math\"=\"true\" "
+      "i64 %end) #0 {{\nentry:\n{}{}{}}}\n\nattributes #0 = {{ nounwind \"no-trapping-math\"=\"true\" "
       "\"prefer-vector-width\"=\"{}\" }}\n",
-      kEntryName, has_nowhere_ ? "  %nowhere = alloca [16 x i8], align 16\n" : "", out_.body(),
+      kEntryName, has_nowhere_ ? "  %nowhere = alloca [16 x i8], align 16\n" : "",
+      has_places_ ? fmt::format("  %places = alloca [{} x i64], align 64\n", lanes_) : "", out_.body(),
       target_.mask_registers ? 512 : 256);
   code.text = out_.declarations() + entry;
   for (const auto& [name, text] : out_.declared()) {

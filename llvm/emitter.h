@@ -243,9 +243,11 @@ class Emitter {
   bool is_block(Id id) const;
   void plan_blocks();
   BlockWords words_of(Id id) const;
-  Texts words_of_each(Id id, const std::string& from, const std::string& steps);
+  std::string block_at(Id id, const std::string& at);
+  Texts words_of_each(Id id, const std::string& from);
   Texts words_of_one(Id id, const std::string& element);
   void put_words(Id id, const Texts& words);
+  void save_places(Id index, std::uint32_t stride);
   /// Makes a load with the others of its element, which are the first one's to make.
   void load_blocks(Id id);
   void store_blocks(Id id, Place& place);
@@ -389,6 +391,7 @@ class Emitter {
   std::array<std::vector<Id>, 5> numbers_;
   bool is_entry_ = false;     ///< the entry function is written
   bool has_nowhere_ = false;  ///< lanes that rest write there
+  bool has_places_ = false;   ///< where lanes read, see blocks.cpp
   std::int64_t further_ = 0;  ///< minus the parts of blocks that part_block() has begun
   Texts wide_;                ///< by instruction, of numbers of threads: the one of lane 0 as i64
   struct Visible {

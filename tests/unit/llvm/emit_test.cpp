@@ -114,8 +114,13 @@ TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneLoad) {
   };
   const llvm::Code code = code_of(kernel("pick", pick));
   EXPECT_EQ(count(code, "load <4 x float>"), 2 * 8) << "full vectors and the last one: " << code.text;
-  EXPECT_EQ(count(code, "load <3 x float>"), 2 * 8) << code.text;
+  EXPECT_EQ(count(code, "call <4 x float> @llvm.masked.load"), 2 * 8) << code.text;
   EXPECT_FALSE(has(code, "gather")) << code.text;
+  EXPECT_EQ(count(code, "store volatile <4 x i64>"), 2 * 2 * 2) << "places in halves of 32 bytes: " << code.text;
+  llvm::Target target = lanes(8);
+  target.masked_memory = false;
+  const llvm::Code without = llvm::emit(kernel("pick", pick).trace(), target);
+  EXPECT_EQ(count(without, "load <3 x float>"), 2 * 8) << without.text;
 }
 
 TEST(LlvmEmit, NeighbouringWordsOfALaneAreOneStore) {
