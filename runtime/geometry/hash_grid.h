@@ -8,7 +8,8 @@ namespace weft {
 
 struct HashGridOptions {
   /// Keeps the points of a cell in the order of their numbers, so that sums over neighbours are the same in each run.
-  /// The build then uses a radix sort instead of counting. Grids with groups are always like this.
+  /// The build then uses a radix sort instead of counting. Grids with groups are always like this, and all grids on the
+  /// device "cpu", where the sort is faster.
   bool deterministic = false;
   /// Also keeps the positions by place (HashGridArrays::positions): kernels that read them at HashGridQuery::place()
   /// read memory in order.
@@ -34,7 +35,7 @@ struct HashGridState;
 ///
 /// Errors: Error(invalid_argument) for dimensions that are not positive or beyond 2^22, more than 2^30 cells, and calls
 /// of a null grid; Error(out_of_memory).
-/// Cost: 4 bytes for each cell; for each point 12 bytes, 19 if deterministic, 31 with groups, and 12 more with
+/// Cost: 4 bytes for each cell; for each point 12 bytes, 19 if the build sorts, 31 with groups, and 12 more with
 /// positions.
 /// Source: NVIDIA Warp's HashGrid; Green, "Particle Simulation using CUDA" (2010).
 class HashGrid {

@@ -2,7 +2,11 @@
 //
 // A build is a counting sort: each point adds one to the counter of its cell, and the previous count is its rank in the
 // cell; the counters are scanned; each point goes to the beginning of its cell plus its rank. If the order within a
-// cell must be the same each time, the cells' numbers are the keys of a radix sort instead, which is stable.
+// cell must be the same each time, the cells' numbers are the keys of a radix sort instead, which is stable; the
+// counters are then read off the sorted numbers.
+//
+// A processor always sorts: a locked addition to a counter waits for memory, and the next one for it, while the sort
+// writes to 256 places in order.
 #include "../hash_grid.h"
 
 #include <fmt/format.h>
@@ -37,7 +41,8 @@ namespace detail {
 struct HashGridState {
   HashGridState(const Device& device, const HashGridOptions& options) : device(device), options(options) {}
 
-  bool sorts(bool grouped) const { return options.deterministic || grouped; }
+  bool on_processor() const { return device.state()->device->info().host_threads > 0; }
+  bool sorts(bool grouped) const { return options.deterministic || grouped || on_processor(); }
   int cells() const { return arrays.dims.x * arrays.dims.y * arrays.dims.z; }
   /// The data at id(), which leads to nothing before the first build.
   HashGridArrays found() const { return built ? arrays : HashGridArrays(); }
@@ -62,11 +67,11 @@ namespace {
 
 // ---- Passes
 
-/// Finds the cell of each point, and counts the points of each cell; the cell after the last one has the invalid
-/// points.
-auto make_count(bool with_ranks) {
-  return kernel("hash_grid_count", [with_ranks](Arr<const vec3> points, Arr<int> counts, Arr<unsigned> cell_of,
-                                                Arr<int> ranks, Vec3i dims, Vec3 per_dim, Float per_width, Int none) {
+/// Finds the cell of each point; the cell after the last one has the invalid points.
+/// \param counts  also counts the points of each cell, by which each has its rank
+auto make_cells(bool counts) {
+  return kernel("hash_grid_cells", [counts](Arr<const vec3> points, Arr<int> counters, Arr<unsigned> cell_of,
+                                            Arr<int> ranks, Vec3i dims, Vec3 per_dim, Float per_width, Int none) {
     const tracing::AsWritten as_written;
     Int i = tid();
     Vec3 p = points[i];
@@ -75,14 +80,35 @@ auto make_count(bool with_ranks) {
     Bool real = is_finite(p);
     Int cell = select(real, at[0] + dims.x * (at[1] + dims.y * at[2]), none);
     cell_of[i] = UInt(cell);
-    Int before = atomic_add(counts[cell], 1);
-    if (with_ranks) ranks[i] = before;
+    if (counts) ranks[i] = atomic_add(counters[cell], 1);
     if (tracing::Trace::current().debug().checks) assert_(real, "a hash grid ignores point", i, "which is at", p);
   });
 }
-const auto& count_kernel(bool with_ranks) {
+const auto& cells_kernel(bool counts) {
+  static const decltype(make_cells(true)) all[] = {make_cells(false), make_cells(true)};
+  return all[counts];
+}
+
+/// The counters of cells by the sorted cells of all points, in two launches: the first point of a cell takes its place
+/// off the counter, then the last adds the place after its own. Each counter is written by one thread of a launch.
+///
+///   places 0 1 2 3, cells 1 1 1 4: counters 0 -0 0 0 -3, then 0 3 0 0 1
+auto make_count(bool ends) {
+  return kernel(ends ? "hash_grid_count_ends" : "hash_grid_count_begins",
+                [ends](Arr<const unsigned> cells, Arr<int> counters, Int n) {
+                  Int i = tid(), beside = ends ? min(i + 1, n - 1) : max(i - 1, 0);
+                  UInt cell = cells[i];
+                  If ((cell != cells[beside]) | (i == beside)) {
+                    if (ends)
+                      counters[cell] += i + 1;
+                    else
+                      counters[cell] = -i;
+                  }
+                });
+}
+const auto& count_kernel(bool ends) {
   static const decltype(make_count(true)) all[] = {make_count(false), make_count(true)};
-  return all[with_ranks];
+  return all[ends];
 }
 
 const auto& place_kernel() {
@@ -173,28 +199,41 @@ void take_size(HashGridState& s, std::int64_t points, float cell_width, bool gro
   if (capture) capture->builds(use_of(s));
 }
 
+/// Sorts the numbers of the points by their cells, and within a cell by groups, if there are some, and by number.
+/// Returns the cells in that order.
+Array<unsigned> sort_points(HashGridState& s, const Array<unsigned>& cell_of, const Array<int>& groups) {
+  HashGridArrays& d = s.arrays;
+  const std::int64_t n = cell_of.size();
+  launch(number_kernel(), n, d.points);
+  const SortOptions by_cell{.scratch = s.scratch, .end_bit = int(std::bit_width(unsigned(s.cells())))};
+  Array<unsigned> keys = cell_of;
+  if (!groups.is_null()) {
+    Array<int> by_group = part(s.ranks, n);
+    by_group.copy_from(groups);
+    radix_sort_pairs(by_group, d.points, {.scratch = s.scratch});
+    keys = part(s.keys, n);
+    launch(gather_kernel<unsigned, int>(), n, keys, cell_of, d.points);
+  }
+  radix_sort_pairs(keys, d.points, by_cell);
+  if (!groups.is_null()) launch(gather_kernel<int, int>(), n, d.groups, groups, d.points);
+  return keys;
+}
+
 void sort_into_cells(HashGridState& s, const Array<vec3>& points, const Array<int>& groups) {
   HashGridArrays& d = s.arrays;
   const std::int64_t n = points.size();
-  const bool grouped = !groups.is_null();
+  const bool sorts = s.sorts(!groups.is_null());
   d.begins.zero();
   if (n == 0) return d.points.zero();
   const Array<unsigned> cell_of = part(s.cell_of, n);
   const Array<int> ranks = part(s.ranks, n);
-  launch(count_kernel(!s.sorts(grouped)), n, points, d.begins, cell_of, ranks, d.dims, d.per_dim, d.per_width,
-         s.cells());
+  launch(cells_kernel(!sorts), n, points, d.begins, cell_of, ranks, d.dims, d.per_dim, d.per_width, s.cells());
+  if (sorts) {
+    const Array<unsigned> sorted = sort_points(s, cell_of, groups);
+    for (const bool ends : {false, true}) launch(count_kernel(ends), n, sorted, d.begins, int(n));
+  }
   exclusive_scan(d.begins, d.begins, {.scratch = s.scratch});
-  if (!s.sorts(grouped)) return launch(place_kernel(), n, cell_of, ranks, d.begins, d.points);
-  launch(number_kernel(), n, d.points);
-  const SortOptions by_cell{.scratch = s.scratch, .end_bit = int(std::bit_width(unsigned(s.cells())))};
-  if (!grouped) return weft::radix_sort_pairs(cell_of, d.points, by_cell);
-  Array<int> by_group = ranks;
-  by_group.copy_from(groups);
-  radix_sort_pairs(by_group, d.points, {.scratch = s.scratch});
-  const Array<unsigned> keys = part(s.keys, n);
-  launch(gather_kernel<unsigned, int>(), n, keys, cell_of, d.points);
-  radix_sort_pairs(keys, d.points, by_cell);
-  launch(gather_kernel<int, int>(), n, d.groups, groups, d.points);
+  if (!sorts) launch(place_kernel(), n, cell_of, ranks, d.begins, d.points);
 }
 
 void check(const HashGridState& s, const Array<vec3>& points, float cell_width, const Array<int>& groups) {
