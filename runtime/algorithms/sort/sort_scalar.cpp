@@ -10,8 +10,7 @@
 //   pass 1   10 20 21   the places begin at 0 and 2
 //   pass 2   10 20 21   at 0 and 1
 //
-// Keys go to the other array in one pass and back in the next: the number of passes is even, and one may have no bits,
-// which keeps the order.
+// Keys go to the other array in one pass and back in the next. After an odd number of passes they are copied.
 #include "../../../frontend/kernels/group.h"
 #include "sort_passes.h"
 
@@ -112,7 +111,7 @@ auto make_sort(KeyOrder order, bool pairs) {
                       }
                   }
                   for (int k = 0; k < kMost; ++k)
-                    If (k < (passes + 1) / 2 * 2) {
+                    If (k < passes) {
                       const Digit<B>& digit = digits[std::size_t(k)];
                       UInt before = 0u;
                       for (auto c : range(k * kDigits, (k + 1) * kDigits)) {
@@ -155,6 +154,9 @@ void sort_alone(AlgorithmCall& call, const Array<B>& keys, const Array<V>& value
   const Array<B> other_keys = call.take<B>(n);
   const Array<V> other_values = pairs ? call.take<V>(n) : values;
   call.run(sorts(order, pairs), 1, keys, values, other_keys, other_values, n, begin, end);
+  if (digit_passes(end - begin) % 2 == 0) return;
+  copy_all(call, keys, other_keys);
+  if (pairs) copy_all(call, values, other_values);
 }
 
 template <class B>
