@@ -18,6 +18,13 @@ struct VolumeChoice {
   int index = 0;          ///< counted over the whole file
 };
 
+/// Nodes for which a volume has memory, so that rebuild_by_voxels() and rebuild_by_tiles() may give it as many.
+struct VolumeRoom {
+  int leaves = 0;       ///< cubes of 8 voxels a side
+  int lower_nodes = 0;  ///< cubes of 128 voxels a side, 34 to 131 KB each
+  int upper_nodes = 0;  ///< cubes of 4096 voxels a side, 270 KB to 1 MB each
+};
+
 /// The facts of a volume that is made from voxels.
 struct VolumeOptions {
   std::string name = {};
@@ -25,6 +32,8 @@ struct VolumeOptions {
   /// From index to world space.
   mat33d matrix = mat33d::identity();
   vec3d translation = {};
+  /// Of a volume that is made on its device: memory for so many nodes, or for those that it has, if there are more.
+  VolumeRoom room = {};
 };
 
 namespace detail {
@@ -92,8 +101,36 @@ class Volume {
   static Volume from_dense(const Device& device, std::span<const T> values, vec3i size, vec3i lower,
                            const T& background, const VolumeOptions& options = {}, Loc loc = Loc::here());
 
+  // ---- On the device
+
+  /// The same from voxels in an array of the device, by kernels there.
+  /// \param voxels  (n) from -2^20 up to 2^20 - 1 along each axis
+  /// Errors: likewise; Error(invalid_argument) for null arrays, voxels farther away, and in a capture.
+  /// Cost: a sort of n keys of 64 bits, and passes over voxels and nodes. Waits.
+  template <VolumeValue T>
+  static Volume allocate_by_tiles(const Array<vec3i>& voxels, const T& background, const VolumeOptions& options = {},
+                                  Loc loc = Loc::here());
+  template <VolumeValue T>
+  static Volume allocate_by_voxels(const Array<vec3i>& voxels, const T& background, const VolumeOptions& options = {},
+                                   Loc loc = Loc::here());
+  /// The same of a dense block of values in an array of the device. Values that compare unequal to the background are
+  /// active.
+  template <VolumeValue T>
+  static Volume from_dense(const Array<T, 3>& values, vec3i lower, const T& background,
+                           const VolumeOptions& options = {}, Loc loc = Loc::here());
+  /// Gives a volume that was made on its device other leaves, in the memory that it has (VolumeOptions::room), so that
+  /// kernels find them where they found the old ones: in graphs and by handles, too. All values become the background.
+  /// In a capture, leaves for which there is no room and voxels farther away are left out: info().left_out counts
+  /// them, and debug mode reports such voxels.
+  /// Errors: Error(invalid_argument) for a volume that was made otherwise, more nodes than there is room for, voxels
+  /// farther away, and in a capture for more voxels than in all earlier builds.
+  /// Cost: as allocate_by_voxels(). Waits, but not in a capture.
+  void rebuild_by_tiles(const Array<vec3i>& voxels, Loc loc = Loc::here());
+  void rebuild_by_voxels(const Array<vec3i>& voxels, Loc loc = Loc::here());
+
   bool is_null() const { return !state_; }
   Device device() const;
+  /// The facts; of a volume that was rebuilt those of the moment, for which this waits.
   const VolumeInfo& info() const;
 
   /// The values of the voxels of all leaves: element (l, 64 x + 8 y + z) is voxel (x, y, z) of leaf l. A view.

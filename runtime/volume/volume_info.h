@@ -48,6 +48,8 @@ struct VolumeInfo {
   std::int64_t voxels = 0;
   /// The number of leaves, of 8 x 8 x 8 voxels each.
   std::int64_t leaves = 0;
+  /// What the last rebuild by a graph left out: leaves for which there was no room, and voxels too far away.
+  std::int64_t left_out = 0;
   /// The least and the greatest coordinates of active voxels, as the grid states them. Without any, lower > upper.
   vec3i lower{}, upper{};
   mat33d matrix{};

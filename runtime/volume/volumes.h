@@ -5,4 +5,6 @@
 #include "volume_codec.h"
 #include "volume_info.h"
 #include "volume_query.h"
+#include "volume_ray.h"
+#include "volume_surface.h"
 #include "volume_value.h"

@@ -110,23 +110,37 @@ double scalar_at(std::span<const std::byte> grid, const Layout& l, std::uint64_t
   }
 }
 
+}  // namespace
+
+void read_counts(std::span<const std::byte> head, Grid& g) {
+  for (std::size_t level = 0; level < 3; ++level)
+    g.levels.count[level] = get<std::uint32_t>(head, kTree + kNodeCounts + 4 * level);
+  g.levels.tiles = get<std::uint32_t>(head, g.levels.root + kTableSize);
+  g.info.leaves = g.levels.count[0];
+  g.info.voxels = std::int64_t(get<std::uint64_t>(head, kTree + kTreeVoxels));
+  for (int k = 0; k < 3; ++k) {
+    g.info.lower[k] = get<std::int32_t>(head, g.levels.root + kBoxLower + 4 * std::size_t(k));
+    g.info.upper[k] = get<std::int32_t>(head, g.levels.root + kBoxUpper + 4 * std::size_t(k));
+  }
+}
+
+namespace {
+
 void describe(std::span<const std::byte> grid, Grid& g) {
   VolumeInfo& info = g.info;
   const Layout& l = *g.layout;
   info.bytes = grid.size();
   const char* const name = reinterpret_cast<const char*>(grid.data() + kName);
   info.name.assign(name, strnlen(name, kNameBytes));
+  read_counts(grid, g);
   for (int k = 0; k < 3; ++k) {
-    info.lower[k] = get<std::int32_t>(grid, g.levels.root + kBoxLower + 4 * std::size_t(k));
-    info.upper[k] = get<std::int32_t>(grid, g.levels.root + kBoxUpper + 4 * std::size_t(k));
     info.translation[k] = get<double>(grid, kMap + kMapTranslation + 8 * std::size_t(k));
     info.voxel_size[k] = get<double>(grid, kVoxelSize + 8 * std::size_t(k));
     for (int c = 0; c < 3; ++c) info.matrix(k, c) = get<double>(grid, kMap + kMapMatrix + 8 * std::size_t(3 * k + c));
   }
   for (int c = 0; !l.is_index() && c < int(l.scalars); ++c)
     info.background[c] = scalar_at(grid, l, g.levels.root + l.background + std::size_t(c) * l.scalar_bytes);
-  info.leaves = g.levels.count[0];
-  info.voxels = g.voxels_before.back();
+  info.voxels = g.voxels_before.back();  // others count the voxels of tiles, too
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ void check_version(std::uint32_t version);
 /// Cost: a pass over all nodes, and one for the checksums.
 Grid check_grid(std::span<const std::byte> bytes);
 
+/// Takes the numbers of nodes and voxels, and the box, from header, tree and root into the facts of a grid.
+void read_counts(std::span<const std::byte> head, Grid& grid);
+
 /// Checks the nodes of a grid whose levels lie inside of it, from the root on, and counts the voxels of leaves. Part of
 /// check_grid().
 void check_tree(std::span<const std::byte> bytes, Grid& grid);

@@ -45,8 +45,8 @@ inline constexpr std::size_t kTree = kHeaderBytes, kFirstNodes = 0, kRootOffset 
                              kTileCounts = 44, kTreeVoxels = 56, kTreeBytes = 64;
 // Offsets in the root, in its tiles, and in nodes.
 inline constexpr std::size_t kBoxLower = 0, kBoxUpper = 12, kTableSize = 24, kTileKey = 0, kTileChild = 8,
-                             kValueMask = 32, kLeafExtent = 12, kLeafFlags = 15, kLeafMask = 16, kLeafFirstIndex = 80,
-                             kLeafPrefix = 88;
+                             kTileState = 16, kValueMask = 32, kLeafExtent = 12, kLeafFlags = 15, kLeafMask = 16,
+                             kLeafFirstIndex = 80, kLeafPrefix = 88;
 inline constexpr std::size_t kAlign = 32, kBlindBytes = 288;
 /// The flags of a header that say that nodes have right minima and maxima, averages, deviations.
 inline constexpr std::uint32_t kHasStatistics = 4 | 8 | 16;

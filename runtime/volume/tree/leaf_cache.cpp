@@ -27,11 +27,16 @@ Numbers numbers_of(const grids::Layout& l) {
 /// The distance of a child in words. It may be negative; words are numbered below 2^30, so 32 bits are enough.
 Int distance(const Words& words, const Int& at) { return bitcast<int>((words[at] >> 2u) | (words[at + 1] << 30u)); }
 
-Bool bit(const Words& words, const Int& mask, const Int& n) {
-  return ((words[mask + (n >> 5)] >> bitcast<unsigned>(n & 31)) & 1u) != 0u;
-}
+/// What a walk finds.
+struct Found {
+  Int place;  ///< of the block's values
+  Int leaf;   ///< its place; 0: none
+  Int log;    ///< log2 of the side of the cube that the block is part of, and that is one leaf or has one value
+  Int value;  ///< the place of the word of the mask that says whether that value is active; 0: it is the background's
+  UInt bit;   ///< and the bit there
+};
 
-/// Finds the values of a block, and its leaf: both as places in words, and no leaf is 0.
+/// Finds the values of a block, and its leaf, as places in words.
 ///
 /// The root's tiles are looked through one by one, as there are few: each is for 4096 voxels a side. A key has 21 bits
 /// for each coordinate, of which 20 are used. Then two tables are left, whose entries are children where the mask says
@@ -40,8 +45,8 @@ Bool bit(const Words& words, const Int& mask, const Int& n) {
 /// Worked example: voxel (5000, 0, -1) is in block (625, 0, -1) and has the key (1, 0, 0xfffff). In the upper node it
 /// is entry (5000 >> 7 & 31, 0, 31) = (7, 0, 31), in the lower one (5000 >> 3 & 15, 0, 15) = (1, 0, 15), in the leaf
 /// voxel (0, 0, 7).
-std::tuple<Int, Int> walk_down(const Words& words, const Int& root, const Int& tiles, const Int& x, const Int& y,
-                               const Int& z, const Numbers& n) {
+Found walk_down(const Words& words, const Int& root, const Int& tiles, const Int& x, const Int& y, const Int& z,
+                const Numbers& n) {
   const auto key = [](const Int& block) { return bitcast<unsigned>(block << 3) >> 12u; };
   const UInt low = key(z) | (key(y) << 21u), high = (key(y) >> 11u) | (key(x) << 10u);
   Int tile = -1;
@@ -52,32 +57,44 @@ std::tuple<Int, Int> walk_down(const Words& words, const Int& root, const Int& t
       Break();
     }
   }
-  Int place = root + n.background, leaf = 0;
+  Int place = root + n.background, leaf = 0, log = grids::kUpperLog, mask = 0;
+  UInt bit = 0u;
+  const auto marked = [&](const Int& at, const Int& entry) {
+    bit = UInt(1u) << bitcast<unsigned>(entry & 31);
+    return at + (entry >> 5);
+  };
   If (tile >= 0) {
     If ((words[tile + 2] | words[tile + 3]) == 0u) {
       place = tile + n.tile_value;
+      mask = tile + int(grids::kTileState / 4);
+      bit = 1u;
     }
     Else {
       const Int upper = root + distance(words, tile + 2);
       const Int a = (((x >> 4) & 31) << 10) | (((y >> 4) & 31) << 5) | ((z >> 4) & 31);
       place = upper + n.upper_entries + a * n.entry_words;
-      If (bit(words, upper + int(grids::child_mask(2) / 4), a)) {
+      log = grids::kLowerLog;
+      mask = marked(upper + int(grids::kValueMask / 4), a);
+      If ((words[upper + int(grids::child_mask(2) / 4) + (a >> 5)] & bit) != 0u) {
         const Int lower = upper + distance(words, place);
         const Int b = ((x & 15) << 8) | ((y & 15) << 4) | (z & 15);
         place = lower + n.lower_entries + b * n.entry_words;
-        If (bit(words, lower + int(grids::child_mask(1) / 4), b)) {
+        log = grids::kLeafLog;
+        mask = marked(lower + int(grids::kValueMask / 4), b);
+        If ((words[lower + int(grids::child_mask(1) / 4) + (b >> 5)] & bit) != 0u) {
           leaf = lower + distance(words, place);
           place = leaf + n.leaf_values;
         }
       }
     }
   }
-  return {place, leaf};
+  return {place, leaf, log, mask, bit};
 }
 
 auto make_walk(const grids::Layout& l) {
   return func("volume_walk", [&l](Words words, Int root, Int tiles, Int x, Int y, Int z) {
-    return walk_down(words, root, tiles, x, y, z, numbers_of(l));
+    const Found found = walk_down(words, root, tiles, x, y, z, numbers_of(l));
+    return std::tuple(found.place, found.leaf);
   });
 }
 const auto& walk_of(VolumeType type) {
@@ -99,18 +116,34 @@ constexpr int kNoBlock = std::numeric_limits<int>::min();
 
 }  // namespace
 
+namespace {
+/// A number in the grid's memory; 0 where a handle led to no volume, which has no memory.
+Int number_at(const Var<VolumeArrays>& volume, const Int& place) {
+  Int number = 0;
+  If (volume.tag != 0u) {
+    number = bitcast<int>(volume.words[place]);
+  }
+  return number;
+}
+}  // namespace
+
+Int tile_count(const Var<VolumeArrays>& volume) { return number_at(volume, volume.root + int(grids::kTableSize / 4)); }
+Int leaf_count(const Var<VolumeArrays>& volume) {
+  return number_at(volume, int((grids::kTree + grids::kNodeCounts) / 4));
+}
+
 LeafCache::LeafCache(const Var<VolumeArrays>& volume, bool held, VolumeType type, Loc loc)
     : volume_(volume),
       held_(held),
       type_(type),
       made_in_(tracing::Trace::current(loc).builder().region()),
-      tiles_(volume.tiles),
+      tiles_(tile_count(volume)),
       x_(kNoBlock),
       y_(kNoBlock),
       z_(kNoBlock) {
   if (!held) return;
   usable_ = volume.type == int(type);
-  tiles_ = select(usable_, volume.tiles, 0);
+  tiles_ = select(usable_, tiles_, 0);
 }
 
 void LeafCache::walk(const Int& x, const Int& y, const Int& z) {
@@ -160,11 +193,30 @@ Int find_leaf(const Var<VolumeArrays>& volume, const Int& i, const Int& j, const
   static const auto walk =
       func("volume_find_leaf", [](Words words, Int root, Int tiles, Int x, Int y, Int z, Int root_words, Int tile_words,
                                   Int entry_words, Int upper_entries, Int lower_entries) {
-        return std::get<1>(walk_down(words, root, tiles, x, y, z,
-                                     {root_words, tile_words, entry_words, upper_entries, lower_entries, 0, 0, 0}));
+        return walk_down(words, root, tiles, x, y, z,
+                         {root_words, tile_words, entry_words, upper_entries, lower_entries, 0, 0, 0})
+            .leaf;
       });
-  return walk(volume.words, volume.root, volume.tiles, i >> 3, j >> 3, k >> 3, volume.root_words, volume.tile_words,
-              volume.entry_words, volume.upper_entries, volume.lower_entries);
+  return walk(volume.words, volume.root, tile_count(volume), i >> 3, j >> 3, k >> 3, volume.root_words,
+              volume.tile_words, volume.entry_words, volume.upper_entries, volume.lower_entries);
+}
+
+VolumeBlock find_block(const Var<VolumeArrays>& volume, const Vec3i& voxel) {
+  static const auto walk =
+      func("volume_find_block", [](Words words, Int root, Int tiles, Int x, Int y, Int z, Int root_words,
+                                   Int tile_words, Int entry_words, Int upper_entries, Int lower_entries) {
+        const Found found = walk_down(words, root, tiles, x, y, z,
+                                      {root_words, tile_words, entry_words, upper_entries, lower_entries, 0, 0, 0});
+        Int active = select(found.leaf != 0, 1, 0);
+        If ((active == 0) & (found.value != 0)) {
+          active = select((words[found.value] & found.bit) != 0u, 1, 0);
+        }
+        return std::tuple(found.log, found.leaf, active);
+      });
+  const auto [log, leaf, active] =
+      walk(volume.words, volume.root, tile_count(volume), voxel.x >> 3, voxel.y >> 3, voxel.z >> 3, volume.root_words,
+           volume.tile_words, volume.entry_words, volume.upper_entries, volume.lower_entries);
+  return {log, leaf, active != 0};
 }
 
 }  // namespace weft::detail

@@ -56,8 +56,20 @@ class LeafCache {
   Int leaf_ = 0;   ///< the place of its leaf; 0: none
 };
 
+/// The numbers of the root's tiles and of leaves; 0 where a handle led to no volume.
+Int tile_count(const Var<VolumeArrays>& volume);
+Int leaf_count(const Var<VolumeArrays>& volume);
+
 /// The leaf of a voxel in a volume of any type, as its place in words; 0: none.
 Int find_leaf(const Var<VolumeArrays>& volume, const Int& i, const Int& j, const Int& k);
+
+/// The largest aligned cube around a voxel that is one leaf, or has one value.
+struct VolumeBlock {
+  Int log;      ///< log2 of its side: 3, 7 or 12
+  Int leaf;     ///< the place of the leaf in words; 0: none
+  Bool active;  ///< a leaf, or an active tile
+};
+VolumeBlock find_block(const Var<VolumeArrays>& volume, const Vec3i& voxel);
 
 /// The number of a voxel among those of a leaf.
 inline Int place_in_leaf(const Int& i, const Int& j, const Int& k) { return ((i & 7) << 6) | ((j & 7) << 3) | (k & 7); }

@@ -4,82 +4,35 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <new>
 
 #include "../../../frontend/support/error.h"
 #include "../../../frontend/support/invalid.h"
 #include "../../../frontend/support/platform.h"
 #include "../../array_create.h"
-#include "../../core/view.h"
-#include "../../geometry/structures/element.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../files/codec.h"
 #include "../files/nvdb_file.h"
 #include "../grid/build.h"
+#include "volume_state.h"
 
 namespace weft {
 
 namespace detail {
 
-struct VolumeState {
-  grids::Grid grid;
-  VolumeArrays arrays;
-  Element<VolumeArrays> element;
-};
-
 namespace {
-
-/// The memory of a grid as numbers of type T, or no elements of it.
-template <class T>
-Array<T> as(const Array<unsigned>& words, bool wanted) {
-  const Row<T> all(words);
-  return wanted ? Array<T>(all) : all.slice(0, 0);
-}
 
 /// Uploads a grid that was checked.
 std::shared_ptr<VolumeState> upload(const Device& device, std::span<const std::byte> bytes, grids::Grid grid) {
   const HeardBy nobody(nullptr);
   const OutsideCapture at_once;
   auto made = std::make_shared<VolumeState>();
-  const grids::Layout& l = *grid.layout;
   // Scalars of 8 bytes are read too.
   std::vector<unsigned> words((bytes.size() + 7) / 8 * 2);
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  VolumeArrays& a = made->arrays;
-  const auto word = [](std::uint64_t at) { return int(at / 4); };
-  a.tag = kVolumeTag;
-  a.type = int(l.type);
-  a.root = word(grid.levels.root);
-  a.tiles = int(grid.levels.tiles);
-  a.leaf = word(grid.levels.first[0]);
-  a.leaves = int(grid.levels.count[0]);
-  a.voxels = grid.voxels_before.back();
-  a.root_words = word(l.root.bytes), a.tile_words = word(l.tile_bytes), a.entry_words = word(l.table_stride);
-  a.leaf_words = word(l.leaf.bytes), a.upper_entries = word(l.upper.values), a.lower_entries = word(l.lower.values);
-  a.words = Array<unsigned>(device, words);
-#define WEFT_VALUES(T, kind, S, slope) a.kind##_values = as<Flat<T>::scalar>(a.words, l.type == VolumeType::kind);
-  WEFT_VOLUME_TYPES(WEFT_VALUES)
-#undef WEFT_VALUES
-  std::vector<float> map(grids::kMapFloats);
-  std::memcpy(map.data(), bytes.data() + grids::kMap, map.size() * sizeof(float));
-  a.transform = Array<float>(device, map);
-  a.voxels_before = Array<int>(device, grid.voxels_before);
+  made->arrays = arrays_of(grid, Array<unsigned>(device, words), map_of(bytes), Array<int>(device, grid.voxels_before));
   made->grid = std::move(grid);
   return made;
-}
-
-/// Calls f(), whose reasons why there is no grid become errors of this kind, after what they are about.
-template <class F>
-auto explained(ErrorKind kind, const std::string& about, F f) {
-  try {
-    return f();
-  } catch (const grids::NoGrid& e) {
-    throw Error(kind, fmt::format("{}: {}", about, e.what()));
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
-  }
-  throw Error(ErrorKind::out_of_memory, about + ": there is not enough memory for the grid");
 }
 
 std::vector<std::byte> content_of(const std::string& path) {
@@ -109,11 +62,6 @@ std::shared_ptr<VolumeState> load(const Device& device, std::span<const std::byt
     grids::Grid grid = grids::check_grid(bytes);
     return upload(device, bytes, std::move(grid));
   });
-}
-
-grids::GridPlan plan_of(VolumeType type, std::span<const std::byte> background, const VolumeOptions& options) {
-  return {type,           options.grid_class,  options.name,
-          options.matrix, options.translation, {background.begin(), background.end()}};
 }
 
 std::shared_ptr<VolumeState> build(const Device& device, const grids::GridPlan& plan,
@@ -193,11 +141,6 @@ class LeafValues : public Array<T, 2> {
   }
 };
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
 }  // namespace
 }  // namespace detail
 
@@ -233,18 +176,20 @@ std::vector<std::string> Volume::names(const std::string& path, Loc loc) {
 std::vector<std::byte> Volume::bytes(Loc loc) const {
   return detail::called_from(loc, [&] {
     const detail::VolumeState& s = state();
+    const grids::Grid& facts = state().facts();
     const std::vector<unsigned> words = s.arrays.words.to_vector();
-    std::vector<std::byte> grid(s.grid.info.bytes);
+    std::vector<std::byte> grid(facts.info.bytes);
     std::memcpy(grid.data(), words.data(), grid.size());
     detail::explained(ErrorKind::invalid_argument, "the volume cannot be read back", [&] {
       // A program may have written the transform, of which the grid has a copy.
       const std::vector<float> map = s.arrays.transform.to_vector();
-      if (std::memcmp(map.data(), grid.data() + grids::kMap, map.size() * sizeof(float)) != 0) {
+      const bool moved = std::memcmp(map.data(), grid.data() + grids::kMap, map.size() * sizeof(float)) != 0;
+      if (moved) {
         const mat33d matrix(map[0], map[1], map[2], map[3], map[4], map[5], map[6], map[7], map[8]);
         grids::put_transform(grid, matrix, {map[18], map[19], map[20]});
-        grids::put_world_box(grid, s.grid.levels);
       }
-      grids::make_readable(grid, s.grid);
+      if (moved || s.making) grids::put_world_box(grid, facts.levels);
+      grids::make_readable(grid, facts);
     });
     return grid;
   });
@@ -258,7 +203,7 @@ void Volume::save(const std::string& path, VolumeCodec codec, Loc loc) const {
     const std::vector<std::byte> grid = bytes();
     const std::vector<std::byte> file = detail::explained(ErrorKind::io, path, [&] {
       (void)grids::check_grid(grid);  // kernels may have written its words
-      return grids::file_of(grid, state().grid, codec);
+      return grids::file_of(grid, state().facts(), codec);
     });
     std::string why;
     if (!platform::write_file(path, file, &why))
@@ -300,6 +245,7 @@ Array<T, 2> Volume::values(Loc loc) const {
     constexpr VolumeType type = detail::VolumeValueOf<T>::type;
     if (s.grid.info.type != type)
       invalid("values of type {} are asked of a volume of type {}", to_string(type), to_string(s.grid.info.type));
+    (void)state().facts();
     return Array<T, 2>(detail::LeafValues<T>(s));
   });
 }
@@ -321,7 +267,7 @@ detail::VolumeState& Volume::state() const {
 }
 
 Device Volume::device() const { return state().arrays.words.device(); }
-const VolumeInfo& Volume::info() const { return state().grid.info; }
+const VolumeInfo& Volume::info() const { return state().facts().info; }
 const Array<float>& Volume::transform() const { return state().arrays.transform; }
 const VolumeArrays& Volume::kernel_argument() const { return state().arrays; }
 

@@ -13,12 +13,9 @@ struct VolumeArrays {
   unsigned tag = 0;
   /// The VolumeType of the values.
   int type = 0;
-  /// The place of the root, in words of 4 bytes, and the number of its tiles.
-  int root = 0, tiles = 0;
-  /// The place of the first leaf, and the number of leaves.
-  int leaf = 0, leaves = 0;
-  /// The number of active voxels in leaves.
-  int voxels = 0;
+  /// The places of the root and of the first leaf, in words of 4 bytes. How many tiles, leaves and voxels there are, is
+  /// in the grid itself, because a volume may be made again on the device.
+  int root = 0, leaf = 0;
   /// The layout of this type of grid, in words: sizes of the root, a tile, an entry of a node, a leaf; and the places
   /// of entries in upper and lower nodes.
   int root_words = 0, tile_words = 0, entry_words = 0, leaf_words = 0, upper_entries = 0, lower_entries = 0;
@@ -35,10 +32,9 @@ struct VolumeArrays {
   /// The active voxels in the leaves before each leaf, and in all leaves.
   Array<int> voxels_before;
 };
-WEFT_STRUCT(VolumeArrays, tag, type, root, tiles, leaf, leaves, voxels, root_words, tile_words, entry_words, leaf_words,
-            upper_entries, lower_entries, words, float32_values, vec3f_values, vec4f_values, float64_values,
-            vec3d_values, vec4d_values, float16_values, int32_values, uint32_values, int64_values, transform,
-            voxels_before);
+WEFT_STRUCT(VolumeArrays, tag, type, root, leaf, root_words, tile_words, entry_words, leaf_words, upper_entries,
+            lower_entries, words, float32_values, vec3f_values, vec4f_values, float64_values, vec3d_values,
+            vec4d_values, float16_values, int32_values, uint32_values, int64_values, transform, voxels_before);
 
 }  // namespace weft::stored
 

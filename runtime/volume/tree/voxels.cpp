@@ -73,7 +73,11 @@ Vec3 volume_world_to_index_dir(const VolumeInKernel& volume, In<vec3> direction,
 
 Int volume_voxel_count(const VolumeInKernel& volume, Loc loc) {
   tracing::CallPlace place(loc);
-  return Int(volume.arrays.voxels);
+  Int count = 0;
+  If (volume.arrays.tag != 0u) {
+    count = volume.arrays.voxels_before[detail::leaf_count(volume.arrays)];
+  }
+  return count;
 }
 
 Vec3i volume_voxel(const VolumeInKernel& volume, In<int> number, Loc loc) {
@@ -82,9 +86,9 @@ Vec3i volume_voxel(const VolumeInKernel& volume, In<int> number, Loc loc) {
   const Var<VolumeArrays>& v = volume.arrays;
   const Int n = value(number);
   Vec3i found(none, none, none);
-  If ((n >= 0) & (n < v.voxels)) {
+  If ((n >= 0) & (n < volume_voxel_count(volume, loc))) {
     // The leaf is the last one with no more than n voxels before it.
-    Int low = 0, high = v.leaves;
+    Int low = 0, high = detail::leaf_count(v);
     While (low + 1 < high) {
       const Int middle = (low + high) >> 1;
       const Bool beyond = v.voxels_before[middle] > n;
