@@ -28,6 +28,7 @@ void add_exchange(nb::module_& m);
 void add_tapes(nb::module_& m);
 void add_graphs(nb::module_& m);
 void add_geometry(nb::module_& m);
+void add_volumes(nb::module_& m);
 void add_algorithms(nb::module_& m);
 void add_reports(nb::module_& m);
 // For JAX

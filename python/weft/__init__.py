@@ -49,8 +49,8 @@ from .language.errors import CodegenIndexError as WarpCodegenIndexError  # noqa:
 from .language.errors import CodegenKeyError as WarpCodegenKeyError  # noqa: F401
 from .language.errors import CodegenTypeError as WarpCodegenTypeError  # noqa: F401
 from .language.errors import CodegenValueError as WarpCodegenValueError  # noqa: F401
-from .language.queries import MeshQueryPoint as MeshQueryPoint
-from .language.queries import MeshQueryRay as MeshQueryRay
+from .language.structures.queries import MeshQueryPoint as MeshQueryPoint
+from .language.structures.queries import MeshQueryRay as MeshQueryRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
 from .runtime.arithmetic import add_operators as _add_operators
@@ -133,6 +133,8 @@ from .runtime.stream import synchronize_stream as synchronize_stream
 from .runtime.stream import wait_event as wait_event
 from .runtime.stream import wait_stream as wait_stream
 from .runtime.tape import Tape as Tape
+from .runtime.volume import MarchingCubes as MarchingCubes
+from .runtime.volume import Volume as Volume
 from .types.annotations import ref as ref
 from .types.matrices import matrix_from_cols as matrix_from_cols
 from .types.matrices import matrix_from_rows as matrix_from_rows

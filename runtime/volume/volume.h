@@ -138,7 +138,7 @@ class Volume {
   template <VolumeValue T>
   Array<T, 2> values(Loc loc = Loc::here()) const;
   /// Gives the volume's values gradient storage, which values().grad() shows. Errors: Error(invalid_argument) for
-  /// integers and index grids.
+  /// integers and index grids, and after id().
   /// Cost: the grid's size.
   const Volume& requires_grad(Loc loc = Loc::here()) const;
   /// The transform that kernels apply: the matrix from index to world space, its inverse, row by row, and the
@@ -147,7 +147,8 @@ class Volume {
   const Array<float>& transform() const;
 
   /// A value by which kernels find the volume (volume_at()), in arrays and structs too. It stays the same as long as
-  /// the volume lives.
+  /// the volume lives. Values and transform are constants by it.
+  /// Errors: Error(invalid_argument) if they require gradients; requires_grad() is refused afterwards.
   std::uint64_t id(Loc loc = Loc::here()) const;
   /// The value that kernels take.
   const VolumeArrays& kernel_argument() const;

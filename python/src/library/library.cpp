@@ -141,6 +141,7 @@ void add_library(nb::module_& m) {
   add_random_functions();
   add_shape_functions();
   add_mesh_functions();
+  add_volume_functions();
   m.def("library", &names, "The names of the library's functions, each with the types that it takes and gives.");
   m.def("call_host", &call_host, nb::arg("name"), nb::arg("dtypes"), nb::arg("values"),
         "Calls a function of the library on numbers of the host; gives lists of numbers.");

@@ -146,5 +146,6 @@ void add_rotation_functions();
 void add_random_functions();
 void add_shape_functions();
 void add_mesh_functions();
+void add_volume_functions();
 
 }  // namespace weft::python

@@ -5,12 +5,13 @@ import builtins as python
 
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.empty import EmptyType
-from . import builtins, constructors, functions, library, queries, references
+from . import builtins, constructors, functions, library, references
 from .arrays import atomics, private
 from .builtin import Builtin
 from .errors import CodegenError, CodegenTypeError, CodegenValueError
 from .signatures import FORMS
 from .statics import evaluate_static
+from .structures import queries, volumes
 from .values import ArrayValue, Static, literal, name_of_type
 
 # Functions of Python itself that kernels have under the same name.
@@ -33,7 +34,10 @@ OF_PACKAGE = {
     quaternions.transformation: "transformation",
 }
 TYPES_OF_PYTHON = {python.int: "int32", python.float: "float32", python.bool: "bool"}
-HANDLERS = {**builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **references.HANDLERS, **private.HANDLERS}
+HANDLERS = {
+    **builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **volumes.HANDLERS, **references.HANDLERS,
+    **private.HANDLERS,
+}  # fmt: skip
 
 
 def call(e, node, targets):

@@ -7,7 +7,7 @@ from ..types import scalars
 from . import expressions, operators
 from .emitter import Local
 from .names import contains, stored_in
-from .queries import QueryValue
+from .structures.queries import QueryValue
 from .values import Static, TupleValue, Value, adapted, literal, name_of_type
 
 DEFAULT_MAX_UNROLL = 16

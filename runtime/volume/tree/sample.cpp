@@ -26,13 +26,14 @@ Var<T> read(const LeafCache& cache, const Int& element) {
   }
 }
 
-/// The value of an element; 0 where the handle led to no volume of the type.
+/// The value of an element; 0 where the handle led to no volume of the type. By a handle it is a constant, see
+/// Volume::id().
 template <class T>
 Var<T> value_at(const LeafCache& cache, const Int& element) {
   if (!cache.held()) return read<T>(cache, element);
   Var<T> v = T{};
   If (cache.usable()) {
-    v = read<T>(cache, element);
+    v = detach(read<T>(cache, element));
   }
   return v;
 }

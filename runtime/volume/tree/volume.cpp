@@ -127,6 +127,12 @@ std::shared_ptr<VolumeState> dense(const Device& device, VolumeType type, std::s
                });
 }
 
+bool has_gradient(const VolumeArrays& a) {
+  const auto any = [](const auto&... arrays) { return (arrays.has_grad() || ...); };
+  return any(a.float32_values, a.vec3f_values, a.vec4f_values, a.float64_values, a.vec3d_values, a.vec4d_values,
+             a.float16_values, a.transform);
+}
+
 /// The values of all leaves as a view of the grid's memory.
 template <class T>
 class LeafValues : public Array<T, 2> {
@@ -274,6 +280,8 @@ const VolumeArrays& Volume::kernel_argument() const { return state().arrays; }
 const Volume& Volume::requires_grad(Loc loc) const {
   detail::called_from(loc, [&] {
     const VolumeArrays& a = state().arrays;
+    if (!state().element.array().is_null())
+      invalid("requires_grad() of a volume that kernels find by its id(): by that, its values have no gradients");
     const auto give = [](const auto&... arrays) {
       return ((arrays.size() > 0 ? (arrays.requires_grad(), 1) : 0) + ...);
     };
@@ -287,6 +295,10 @@ const Volume& Volume::requires_grad(Loc loc) const {
 std::uint64_t Volume::id(Loc loc) const {
   return detail::called_from(loc, [&] {
     detail::VolumeState& s = state();
+    if (detail::has_gradient(s.arrays))
+      invalid(
+          "id() of a volume whose values or transform require gradients, which kernels do not pass on by it: give "
+          "kernels the volume itself");
     return s.element.id(device(), [&] { return s.arrays; });
   });
 }

@@ -17,20 +17,26 @@ Var<VolumeArrays> volume_at(In<std::uint64_t> id, Loc loc) {
 namespace detail {
 namespace {
 
+/// A number of the transform, which is a constant where the volume was found by its handle.
+Float number(const VolumeInKernel& volume, int k) {
+  const Float x = volume.arrays.transform[k];
+  return volume.held ? Float(detach(x)) : x;
+}
+
 /// The product of a matrix of the transform, which begins at `first`, and a vector, summed from left to right.
-Vec3 matrix_times(const Arr<float>& transform, int first, const Vec3& v) {
+Vec3 matrix_times(const VolumeInKernel& volume, int first, const Vec3& v) {
   Vec3 r;
   for (int k = 0; k < 3; ++k) {
     const int row = first + 3 * k;
-    r[k] = v.x * transform[row] + v.y * transform[row + 1] + v.z * transform[row + 2];
+    r[k] = v.x * number(volume, row) + v.y * number(volume, row + 1) + v.z * number(volume, row + 2);
   }
   return r;
 }
 
 constexpr int kInverse = 9, kTranslation = 18;
 
-Vec3 translation(const Arr<float>& transform) {
-  return Vec3(transform[kTranslation], transform[kTranslation + 1], transform[kTranslation + 2]);
+Vec3 translation(const VolumeInKernel& volume) {
+  return Vec3(number(volume, kTranslation), number(volume, kTranslation + 1), number(volume, kTranslation + 2));
 }
 
 /// Calls f, which reads the volume's arrays; a handle that leads to no volume gives zeros.
@@ -50,25 +56,24 @@ Vec3 guarded(const VolumeInKernel& volume, F f) {
 Vec3 volume_index_to_world(const VolumeInKernel& volume, In<vec3> point, Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 p = value(point);
-  const auto& t = volume.arrays.transform;
-  return detail::guarded(volume, [&] { return Vec3(detail::matrix_times(t, 0, p) + detail::translation(t)); });
+  return detail::guarded(volume,
+                         [&] { return Vec3(detail::matrix_times(volume, 0, p) + detail::translation(volume)); });
 }
 Vec3 volume_world_to_index(const VolumeInKernel& volume, In<vec3> point, Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 p = value(point);
-  const auto& t = volume.arrays.transform;
-  return detail::guarded(volume,
-                         [&] { return detail::matrix_times(t, detail::kInverse, Vec3(p - detail::translation(t))); });
+  return detail::guarded(
+      volume, [&] { return detail::matrix_times(volume, detail::kInverse, Vec3(p - detail::translation(volume))); });
 }
 Vec3 volume_index_to_world_dir(const VolumeInKernel& volume, In<vec3> direction, Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 d = value(direction);
-  return detail::guarded(volume, [&] { return detail::matrix_times(volume.arrays.transform, 0, d); });
+  return detail::guarded(volume, [&] { return detail::matrix_times(volume, 0, d); });
 }
 Vec3 volume_world_to_index_dir(const VolumeInKernel& volume, In<vec3> direction, Loc loc) {
   tracing::CallPlace place(loc);
   const Vec3 d = value(direction);
-  return detail::guarded(volume, [&] { return detail::matrix_times(volume.arrays.transform, detail::kInverse, d); });
+  return detail::guarded(volume, [&] { return detail::matrix_times(volume, detail::kInverse, d); });
 }
 
 Int volume_voxel_count(const VolumeInKernel& volume, Loc loc) {

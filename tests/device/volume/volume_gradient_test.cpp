@@ -9,6 +9,8 @@
 #include "../device_test.h"
 
 using namespace weft;
+using weft::test::error_of;
+using weft::test::expect_contains;
 
 namespace {
 
@@ -156,6 +158,27 @@ TEST_P(VolumeGradient, passes_through_stores) {
   });
   tape.backward(loss);
   EXPECT_EQ(x.grad().to_vector(), (std::vector<float>{18, 36, 54}));
+}
+
+TEST_P(VolumeGradient, by_a_handle_is_that_of_the_point_alone) {
+  const Volume volume =
+      Volume::from_dense<float>(device(), std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {2, 2, 2}, {}, 9.f);
+  Array<vec3> points(device(), {vec3{0.5f, 0.25f, 0.75f}});
+  points.requires_grad();
+  Array<float> out = zeros<float>(device(), 1);
+  out.requires_grad();
+  const auto look = kernel("look", [](UInt64 volume, Arr<const vec3> points, Arr<float> out) {
+    const Vec3 p = volume_world_to_index(volume, points[tid()]);
+    out[tid()] = volume_sample<float>(volume, p);
+  });
+  Tape tape;
+  tape.record([&] { launch(look, 1, volume.id(), points, out); });
+  tape.backward({{out, ones_like(out)}});
+  EXPECT_EQ(points.grad().at(0), vec3(4, 2, 1));
+  expect_contains(error_of([&] { volume.requires_grad(); }), "that kernels find by its id()");
+  const Volume other = Volume::from_dense<float>(device(), std::vector<float>{1}, {1, 1, 1}, {}, 0.f);
+  other.requires_grad();
+  expect_contains(error_of([&] { other.id(); }), "give kernels the volume itself");
 }
 
 }  // namespace

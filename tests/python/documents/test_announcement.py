@@ -127,12 +127,27 @@ def test_features_meshes(gpu):
     assert output_face.numpy().tolist() == [0, 1, -1]
 
 
-@pytest.mark.parametrize(
-    "name", ["volume_sample_world", "volume_sample_local", "volume_lookup", "volume_transform", "volume_transform_inv"]
-)
-def test_features_sparse_volumes(name):
-    with pytest.raises(AttributeError, match=name):  # sparse volumes are refused by name
-        getattr(wp, name)
+def test_features_sparse_volumes(gpu):
+    x, y, z = np.meshgrid(*[np.arange(8.0)] * 3, indexing="ij")
+    vol = wp.Volume.load_from_numpy((x + 2 * y + 3 * z).astype(np.float32), voxel_size=0.5, device=gpu)
+
+    @wp.kernel
+    def calls(vol: wp.uint64, values: wp.array(dtype=float), places: wp.array(dtype=wp.vec3)):
+        xyz = wp.vec3(0.25, 1.0, 1.5)
+        uvw = wp.vec3(0.5, 2.0, 3.0)
+        ijk = wp.vec3i(1, 2, 3)
+        mode = wp.Volume.LINEAR
+
+        values[0] = wp.volume_sample_world(vol, xyz, mode)
+        values[1] = wp.volume_sample_local(vol, uvw, mode)
+        values[2] = wp.volume_lookup(vol, ijk)
+        places[0] = wp.volume_transform(vol, uvw)
+        places[1] = wp.volume_transform_inv(vol, xyz)
+
+    values, places = wp.zeros(3, dtype=float, device=gpu), wp.zeros(2, dtype=wp.vec3, device=gpu)
+    wp.launch(calls, dim=1, inputs=[vol.id, values, places], device=gpu)
+    assert values.numpy().tolist() == [13.5, 13.5, 14.0]
+    assert np.allclose(places.numpy(), [[0.25, 1.0, 1.5], [0.5, 2.0, 3.0]])
 
 
 def test_features_hash_grids(gpu):

@@ -1,7 +1,5 @@
 """The programs of the runtime's reference on meshes, volumes and hash grids."""
 
-import io
-
 import numpy as np
 import pytest
 
@@ -63,16 +61,26 @@ def test_meshes_refit(gpu):
     assert np.allclose(colors.numpy(), [[0.5, 1.0, 0.5]], atol=1e-6)
 
 
-@pytest.mark.xfail(raises=AttributeError, strict=True, reason="sparse volumes are not there yet")
-def test_volumes_file(host):
-    file = io.BytesIO()
+@pytest.fixture
+def mygrid(tmp_path):
+    """A file with the field x + 2 y + 3 z on eight voxels a side of 0.5."""
+    x, y, z = np.meshgrid(*[np.arange(8.0)] * 3, indexing="ij")
+    path = tmp_path / "mygrid.nvdb"
+    wp.Volume.load_from_numpy((x + 2 * y + 3 * z).astype(np.float32), voxel_size=0.5).save_to_nvdb(path, "zip")
+    return path
+
+
+def test_volumes_file(host, mygrid):
+    file = open(mygrid, "rb")
 
     volume = wp.Volume.load_from_nvdb(file, device=host)
     assert volume.id
+    assert volume.get_voxel_size() == (0.5, 0.5, 0.5)
 
 
-@pytest.mark.xfail(raises=wp.WarpCodegenAttributeError, strict=True, reason="sparse volumes are not there yet")
-def test_volumes_sample(gpu):
+def test_volumes_sample(gpu, mygrid):
+    volume = wp.Volume.load_from_nvdb(mygrid, device=gpu)
+
     @wp.kernel
     def sample_grid(volume: wp.uint64, points: wp.array(dtype=wp.vec3), samples: wp.array(dtype=float)):
         tid = wp.tid()
@@ -85,8 +93,10 @@ def test_volumes_sample(gpu):
 
         samples[tid] = f
 
-    points, samples = wp.zeros(1, dtype=wp.vec3, device=gpu), wp.zeros(1, dtype=float, device=gpu)
-    wp.launch(sample_grid, dim=1, inputs=[wp.uint64(0), points, samples], device=gpu)
+    points = wp.array([[0.25, 1.0, 2.125], [3.0, 3.0, 3.0]], dtype=wp.vec3, device=gpu)
+    samples = wp.zeros(2, dtype=float, device=gpu)
+    wp.launch(sample_grid, dim=2, inputs=[volume.id, points, samples], device=gpu)
+    np.testing.assert_allclose(samples.numpy(), [0.5 + 4 + 12.75, 6 + 12 + 18], rtol=1e-6)
 
 
 def test_hash_grids(gpu):

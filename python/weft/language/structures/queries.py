@@ -1,13 +1,13 @@
 """Questions to meshes, hierarchies of boxes and grids, which kernels name by their ids."""
 
-from .. import _weft
-from ..types import scalars
-from ..types.named import NAMED
-from ..types.structs import struct
-from . import library
-from .emitter import adapted_to
-from .errors import CodegenError
-from .values import StructValue, Value
+from ... import _weft
+from ...types import scalars
+from ...types.named import NAMED
+from ...types.structs import struct
+from .. import library
+from ..emitter import adapted_to
+from ..errors import CodegenError
+from ..values import StructValue, Value
 
 vec3 = NAMED["vec3"]
 U64, F32, I32 = scalars.uint64, scalars.float32, scalars.int32
