@@ -128,6 +128,9 @@ class Volume {
   void rebuild_by_tiles(const Array<vec3i>& voxels, Loc loc = Loc::here());
   void rebuild_by_voxels(const Array<vec3i>& voxels, Loc loc = Loc::here());
 
+  /// A volume that the library has made. Internal.
+  explicit Volume(std::shared_ptr<detail::VolumeState> state) : state_(std::move(state)) {}
+
   bool is_null() const { return !state_; }
   Device device() const;
   /// The facts; of a volume that was rebuilt those of the moment, for which this waits.
@@ -154,7 +157,6 @@ class Volume {
   const VolumeArrays& kernel_argument() const;
 
  private:
-  explicit Volume(std::shared_ptr<detail::VolumeState> state) : state_(std::move(state)) {}
   detail::VolumeState& state() const;
   std::shared_ptr<detail::VolumeState> state_;
 };

@@ -3,6 +3,7 @@
 
 #include "volume.h"
 #include "volume_codec.h"
+#include "volume_from.h"
 #include "volume_info.h"
 #include "volume_query.h"
 #include "volume_ray.h"

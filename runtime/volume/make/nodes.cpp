@@ -288,21 +288,25 @@ void count_nodes(const TopologyMemory& memory, std::int64_t voxels, const vec3i&
   launch(count_kernel(), 1, memory.ranks[0], memory.ranks[1], memory.ranks[2], memory.counts, int(voxels), room);
 }
 
-void write_nodes(const TopologyMemory& memory, std::int64_t voxels, bool all, const NodeTemplates& templates,
-                 const NodePlaces& at, const Array<unsigned>& words, const Array<int>& voxels_before) {
+void link_nodes(const TopologyMemory& memory, std::int64_t voxels, bool all, const NodeTemplates& templates,
+                const NodePlaces& at, const Array<unsigned>& words) {
   words.slice(0, templates.head.size()).copy_from(templates.head);
   const auto fill = [&](const Array<unsigned>& node, int first, int count) {
     if (count > 0) launch(fill_kernel(), {count, node.size()}, words, node, first);
   };
   fill(templates.tile, at.tiles, at.room.z);
   for (int level = 0; level < 3; ++level) fill(templates.nodes[level], at.first[level], at.room[level]);
-  const Array<int> numbers = Row<int>(words);
-  Array<int>(voxels_before).zero();
-  if (voxels > 0) {
+  if (voxels > 0)
     launch(nodes_kernel(all), voxels, memory.keys, memory.ranks[0], memory.ranks[1], memory.ranks[2], memory.counts,
            words, at, memory.lower_of, memory.upper_of);
-    if (at.room.x > 0)
-      launch(leaves_kernel(), at.room.x, memory.counts, words, numbers, at, memory.lower_of, voxels_before);
+}
+
+void finish_nodes(const TopologyMemory& memory, std::int64_t voxels, const NodePlaces& at, const Array<unsigned>& words,
+                  const Array<int>& voxels_before) {
+  const Array<int> numbers = Row<int>(words);
+  Array<int>(voxels_before).zero();
+  if (voxels > 0 && at.room.x > 0) {
+    launch(leaves_kernel(), at.room.x, memory.counts, words, numbers, at, memory.lower_of, voxels_before);
     for (int level : {1, 2})
       if (at.room[level] > 0) launch(inner_kernel(level), at.room[level], memory.counts, numbers, at, memory.upper_of);
     inclusive_scan(voxels_before, voxels_before, {.scratch = memory.scratch});

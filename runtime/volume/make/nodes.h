@@ -50,10 +50,15 @@ std::uint64_t bytes_with(const grids::Layout& layout, const grids::Levels& level
 /// comes after it.
 void count_nodes(const TopologyMemory& memory, std::int64_t voxels, const vec3i& room);
 
-/// Writes a grid with the nodes that count_nodes() has counted, whose values are the background's.
+/// Writes a grid with the nodes that count_nodes() has counted, whose values are the background's. It is one once
+/// finish_nodes() has run.
 /// \param all  all voxels of the leaves are active, else the voxels of the topology
+void link_nodes(const TopologyMemory& memory, std::int64_t voxels, bool all, const NodeTemplates& templates,
+                const NodePlaces& places, const Array<unsigned>& words);
+/// Finds the boxes and the numbers of active voxels from the masks of leaves, which may have changed since, and writes
+/// them into nodes and header.
 /// \param voxels_before  (leaves that there is room for, and 1) receives the numbers of active voxels, see VolumeArrays
-void write_nodes(const TopologyMemory& memory, std::int64_t voxels, bool all, const NodeTemplates& templates,
-                 const NodePlaces& places, const Array<unsigned>& words, const Array<int>& voxels_before);
+void finish_nodes(const TopologyMemory& memory, std::int64_t voxels, const NodePlaces& places,
+                  const Array<unsigned>& words, const Array<int>& voxels_before);
 
 }  // namespace weft::detail

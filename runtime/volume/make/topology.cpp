@@ -73,6 +73,11 @@ void find_topology(TopologyMemory& memory, const Array<vec3i>& voxels) {
   const Array<std::uint64_t> keys = memory.keys.slice(0, n);
   launch(keys_kernel(), n, voxels, keys, memory.counts);
   weft::radix_sort(keys, {.scratch = memory.scratch});
+  number_nodes(memory, n);
+}
+
+void number_nodes(TopologyMemory& memory, std::int64_t n) {
+  const Array<std::uint64_t> keys = memory.keys.slice(0, n);
   const Array<int> leaf = memory.ranks[0].slice(0, n), lower = memory.ranks[1].slice(0, n),
                    upper = memory.ranks[2].slice(0, n);
   launch(marks_kernel(), n, keys, leaf, lower, upper);

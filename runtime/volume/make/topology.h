@@ -25,5 +25,7 @@ struct TopologyMemory {
 /// are left out. The memory must have room; of its counts only the fourth is written.
 /// Cost: a sort of 64-bit keys, three scans of integers; no wait.
 void find_topology(TopologyMemory& memory, const Array<vec3i>& voxels);
+/// The part of find_topology() after the sort, for keys that are in order already.
+void number_nodes(TopologyMemory& memory, std::int64_t voxels);
 
 }  // namespace weft::detail

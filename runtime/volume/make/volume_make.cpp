@@ -11,6 +11,7 @@
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../tree/volume_state.h"
+#include "with_nodes.h"
 
 namespace weft {
 
@@ -18,48 +19,22 @@ namespace detail {
 
 namespace {
 
-/// The room of volumes whose nodes are only counted.
-constexpr int kAnyRoom = 1 << 30;
-
-void refuse_far(std::int64_t far) {
-  if (far > 0)
-    invalid("{} voxels of a volume lie beyond the coordinates from {} to {}, in which a device makes volumes", far,
-            -kMostCoordinate, kMostCoordinate - 1);
-}
-
 void write(VolumeState& s, std::int64_t voxels, bool all) {
   const VolumeMaking& m = *s.making;
-  write_nodes(m.memory, voxels, all, m.templates, m.places, s.arrays.words, s.arrays.voxels_before);
+  link_nodes(m.memory, voxels, all, m.templates, m.places, s.arrays.words);
+  finish_nodes(m.memory, voxels, m.places, s.arrays.words, s.arrays.voxels_before);
 }
 
 std::shared_ptr<VolumeState> make(const Array<vec3i>& voxels, bool all, const grids::GridPlan& plan,
-                                  const VolumeRoom& wanted) {
+                                  const VolumeRoom& room) {
   if (voxels.is_null()) invalid("a volume is made of a null array");
-  if (Capture::current()) invalid("a volume is made in a capture: make it before, with room, and rebuild it there");
-  const Device device = voxels.device();
+  refuse_making_in_capture();
   return explained(ErrorKind::invalid_argument, "a volume cannot be made", [&] {
     const HeardBy nobody(nullptr);
-    const grids::LeafPlan leaf{};
-    const std::vector<std::byte> bytes = grids::build_grid(plan, {&leaf, 1});
-    auto made = std::make_shared<VolumeState>();
-    grids::Grid& grid = made->grid;
-    grid = grids::check_grid(bytes);
-    const grids::Grid of_templates = grid;
     TopologyMemory memory;
-    memory.reserve(device, std::max<std::int64_t>(voxels.size(), wanted.leaves));
+    memory.reserve(voxels.device(), std::max<std::int64_t>(voxels.size(), room.leaves));
     find_topology(memory, voxels);
-    count_nodes(memory, voxels.size(), {kAnyRoom, kAnyRoom, kAnyRoom});
-    const std::vector<int> counts = memory.counts.to_vector();
-    refuse_far(counts[3]);
-    const vec3i room{std::max(counts[0], wanted.leaves), std::max(counts[1], wanted.lower_nodes),
-                     std::max(counts[2], wanted.upper_nodes)};
-    grid.levels = levels_with(*grid.layout, room);
-    grid.info.bytes = bytes_with(*grid.layout, grid.levels);
-    NodeTemplates templates = templates_of(device, bytes, of_templates, grid.levels);
-    // Scalars of 8 bytes are read too.
-    const auto words = empty<unsigned>(device, std::int64_t((grid.info.bytes + 7) / 8 * 2));
-    made->arrays = arrays_of(grid, words, map_of(bytes), empty<int>(device, std::int64_t(room.x) + 1));
-    made->making.emplace(VolumeMaking{std::move(templates), places_of(*grid.layout, grid.levels), std::move(memory)});
+    auto made = with_nodes(voxels.device(), std::move(memory), voxels.size(), plan, room);
     write(*made, voxels.size(), all);
     made->read_counts();
     return made;

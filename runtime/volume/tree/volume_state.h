@@ -40,6 +40,20 @@ struct VolumeState {
   }
 };
 
+/// The values of all leaves as a view of the grid's memory.
+template <class T>
+class LeafValues : public Array<T, 2> {
+ public:
+  LeafValues(const VolumeState& s) {
+    const grids::Layout& l = *s.grid.layout;
+    this->storage_ = s.arrays.words.storage();
+    this->address_ = s.arrays.words.address() + s.grid.levels.first[0] + l.leaf.values;
+    this->shape_ = {s.grid.info.leaves, 512};
+    this->stride_ = {std::int64_t(l.leaf.bytes), std::int64_t(l.value_bytes())};
+    if (s.grid.info.leaves == 0) this->address_ = s.arrays.words.address();
+  }
+};
+
 /// Calls f(), whose reasons why there is no grid become errors of this kind, after what they are about.
 template <class F>
 auto explained(ErrorKind kind, const std::string& about, F f) {
