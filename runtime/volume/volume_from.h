@@ -1,7 +1,9 @@
-// Volumes of spheres and of points, made by kernels.
+// Volumes of meshes, of spheres and of points, made by kernels.
 #pragma once
 #include <string>
 
+#include "../geometry/mesh.h"
+#include "../geometry/mesh_query.h"
 #include "volume.h"
 
 namespace weft {
@@ -13,6 +15,17 @@ struct VolumeFromOptions {
   std::string name = {};
 };
 
+/// The level set of a mesh: the distance from its closest point, in world units, negative inside, cut off at half_width
+/// voxels on both sides. Leaves near triangles have values; all other voxels inside are in tiles.
+/// \param sign  how inside is told; MeshSign::none gives distances without a sign
+/// Gradient: none; refused while a tape records points that carry one.
+/// Errors: Error(invalid_argument) for a null mesh, one without winding numbers if `sign` asks for them, options out of
+/// range, in a capture, and for triangles beyond 2^20 voxels from the origin or of more than 2000 voxels;
+/// Error(unsupported) for more than 2^31 pairs of a triangle and a leaf.
+/// Cost: for each triangle the leaves near it, a sort of these, and a query of the mesh for each of their voxels.
+/// Waits.
+Volume volume_from_mesh(const Mesh& mesh, MeshSign sign = MeshSign::normal, const VolumeFromOptions& options = {},
+                        Loc loc = Loc::here());
 /// The level set of spheres: the distance from the surface of all spheres together, in world units, negative inside,
 /// cut off at half_width voxels on both sides. Inside of other spheres it is the distance from the closest of their
 /// surfaces, and so a bound of the distance from the union's.

@@ -19,4 +19,9 @@ struct LeafPairs {
 /// Error(unsupported) for spheres that are too large, or too many pairs.
 LeafPairs pairs_of_spheres(const Array<vec3>& centers, const Array<float>& radii, float scale, float margin);
 
+/// The topology of the leaves that may have a voxel within `margin` voxels of triangles. `pairs` receives the number of
+/// its keys. Errors: likewise.
+TopologyMemory leaves_of_triangles(const Array<vec3>& points, const Array<int>& indices, float scale, float margin,
+                                   std::int64_t& pairs);
+
 }  // namespace weft::detail

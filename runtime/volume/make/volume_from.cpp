@@ -15,6 +15,7 @@
 #include "../../array_create.h"
 #include "../../launch.h"
 #include "../../work/observe.h"
+#include "band.h"
 #include "pairs.h"
 #include "with_nodes.h"
 
@@ -35,15 +36,6 @@ const auto& begins_kernel() {
     }
   });
   return k;
-}
-
-/// The voxel of a leaf in the order of its values.
-Vec3 voxel_at(const Var<VolumeArrays>& volume, const Int& leaf, const Int& n) {
-  const Int at = volume.leaf + leaf * volume.leaf_words;
-  const auto along = [&](int axis, int shift) {
-    return Float((bitcast<int>(volume.words[at + axis]) & ~7) + ((n >> shift) & 7));
-  };
-  return Vec3(along(0, 6), along(1, 3), along(2, 0));
 }
 
 auto make_values(bool level_set) {
@@ -73,37 +65,10 @@ const auto& values_kernel(bool level_set) {
   return both[level_set];
 }
 
-/// A voxel is active if its value is within the limit, or, of fog, not 0.
-auto make_masks(bool level_set) {
-  return kernel("volume_masks", [level_set](Var<VolumeArrays> volume, Arr<unsigned> words, Arr<const float, 2> values,
-                                            Float limit, Int mask) {
-    auto [leaf, word] = tid<2>();
-    UInt bits = 0u;
-    for (int b = 0; b < 32; ++b) {
-      const Float x = values(leaf, word * 32 + b);
-      const Bool active = level_set ? Bool(abs(x) < limit) : Bool(x != 0.f);
-      bits |= select(active, UInt(1u << b), UInt(0u));
-    }
-    words[volume.leaf + leaf * volume.leaf_words + mask + word] = bits;
-  });
-}
-const auto& masks_kernel(bool level_set) {
-  static const decltype(make_masks(true)) both[] = {make_masks(false), make_masks(true)};
-  return both[level_set];
-}
-
 void check(const Array<vec3>& centers, const Array<float>& radii, const VolumeFromOptions& o, const char* what) {
   if (centers.is_null() || radii.is_null()) invalid("{} of a null array", what);
-  if (!(o.voxel_size > 0) || !std::isnormal(o.voxel_size) || !std::isnormal(1 / o.voxel_size))
-    invalid("{} with voxels of side {}", what, o.voxel_size);
-  if (!(o.half_width >= 1) || o.half_width > 64) invalid("{} with a band of {} voxels: 1 to 64", what, o.half_width);
-  refuse_making_in_capture();
-  for (const ArrayBase* a : {static_cast<const ArrayBase*>(&centers), static_cast<const ArrayBase*>(&radii)})
-    tell_recorder({.kind = OperationKind::untaped,
-                   .to = a,
-                   .from = a,
-                   .what = what,
-                   .instead = "make the volume in Tape::unrecorded()"});
+  check_band(centers, o, what);
+  refuse_gradient(radii, what);
 }
 
 /// \param margin  around the spheres, in voxels
@@ -113,15 +78,11 @@ std::shared_ptr<VolumeState> from_spheres(const Array<vec3>& centers, const Arra
   const HeardBy nobody(nullptr);
   const Device device = centers.device();
   const float scale = 1 / options.voxel_size, background = level_set ? limit : 0;
-  VolumeOptions facts;
-  facts.name = options.name;
-  facts.grid_class = level_set ? VolumeClass::level_set : VolumeClass::fog;
-  facts.matrix = mat33d::identity() * double(options.voxel_size);
   LeafPairs pairs = pairs_of_spheres(centers, radii, scale, margin);
   return explained(ErrorKind::invalid_argument, "a volume cannot be made", [&] {
     const Array<int> ranks = pairs.memory.ranks[0].slice(0, pairs.count);
-    auto made =
-        with_nodes(device, pairs.memory, pairs.count, plan_of(VolumeType::float32, bytes_of(background), facts), {});
+    auto made = with_nodes(device, pairs.memory, pairs.count,
+                           band_plan(options, level_set ? VolumeClass::level_set : VolumeClass::fog, background), {});
     const VolumeMaking& m = *made->making;
     link_nodes(m.memory, pairs.count, true, m.templates, m.places, made->arrays.words);
     const int leaves = m.places.room.x;
@@ -132,8 +93,7 @@ std::shared_ptr<VolumeState> from_spheres(const Array<vec3>& centers, const Arra
       const Array<float, 2> values = LeafValues<float>(*made);
       launch(values_kernel(level_set), {leaves, 512}, made->arrays, values, begins, pairs.things, centers, radii, scale,
              limit);
-      launch(masks_kernel(level_set), {leaves, 16}, made->arrays, made->arrays.words, values, limit,
-             int(grids::kLeafMask / 4));
+      mask_band(*made, level_set, limit);
     }
     finish_nodes(m.memory, pairs.count, m.places, made->arrays.words, made->arrays.voxels_before);
     made->read_counts();

@@ -1,4 +1,5 @@
 // Volumes of spheres and of points, against sums and distances on the host.
+#include <weft/geometry.h>
 #include <weft/runtime/graph.h>
 #include <weft/runtime/tape.h>
 #include <weft/runtime/volume/volume.h>
@@ -123,6 +124,67 @@ TEST_P(VolumeFrom, points_have_the_density_of_their_kernels) {
   EXPECT_EQ(volume_from_points(points, radius, options).bytes(), volume.bytes());
 }
 
+/// Distances of a mesh on a grid of points in and around it, and of its tiles.
+void expect_distances(const Device& device, const MeshData& data, MeshSign sign, float voxel, double tolerance) {
+  const Mesh mesh(device, data, {.winding_number = sign == MeshSign::winding});
+  const VolumeFromOptions options{.voxel_size = voxel, .half_width = 3};
+  const Volume volume = volume_from_mesh(mesh, sign, options);
+  const float limit = 3 * voxel;
+  vec3 lower = data.points[0], upper = data.points[0];
+  for (const vec3& p : data.points) lower = min(lower, p), upper = max(upper, p);
+  std::vector<vec3i> asked;
+  const auto first = [&](int k) { return int(std::floor(lower[k] / voxel)) - 10; };
+  const auto end = [&](int k) { return int(std::ceil(upper[k] / voxel)) + 10; };
+  const int step = (end(0) - first(0)) / 22 + 1;
+  for (int x = first(0); x < end(0); x += step)
+    for (int y = first(1); y < end(1); y += step)
+      for (int z = first(2); z < end(2); z += step) asked.push_back({x, y, z});
+  const Array<vec3i> voxels(device, asked);
+  const auto got = zeros<float>(device, voxels.size()), wanted = zeros<float>(device, voxels.size());
+  launch(kernel("compare",
+                [sign](Var<VolumeArrays> volume, Var<MeshArrays> mesh, Arr<const vec3i> voxels, Arr<float> got,
+                       Arr<float> wanted, Float size) {
+                  Int i = tid();
+                  const Vec3i v = voxels[i];
+                  got[i] = volume_lookup<float>(volume, v);
+                  const MeshPointHit hit =
+                      mesh_query_point(mesh, Vec3(Float(v.x), Float(v.y), Float(v.z)) * size, INFINITY, sign);
+                  wanted[i] = hit.sign * hit.distance;
+                }),
+         voxels.size(), volume, mesh, voxels, got, wanted, voxel);
+  const std::vector<float> values = got.to_vector(), distances = wanted.to_vector();
+  int inside = 0;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    ASSERT_NEAR(double(values[k]), double(std::clamp(distances[k], -limit, limit)), tolerance)
+        << asked[k].x << ", " << asked[k].y << ", " << asked[k].z;
+    inside += values[k] == -limit;
+  }
+  if (sign != MeshSign::none) {
+    EXPECT_GT(inside, 20);
+  }
+  // A surface of it is closed and as large as the mesh.
+  const std::vector<std::byte> bytes = volume.bytes();
+  std::vector<std::uint8_t> copied(bytes.size());
+  std::memcpy(copied.data(), bytes.data(), bytes.size());
+  EXPECT_EQ(Volume(Array<std::uint8_t>(device, copied)).info().voxels, volume.info().voxels);
+}
+
+TEST_P(VolumeFrom, a_mesh_has_its_distance_inside_and_out) {
+  const MeshData torus = shapes::torus(1, 0.4f, 40, 24);
+  expect_distances(device(), torus, MeshSign::normal, 0.05f, 2e-6);
+  if (on_reference()) return;
+  expect_distances(device(), torus, MeshSign::winding, 0.04f, 2e-6);
+  expect_distances(device(), torus, MeshSign::none, 0.05f, 2e-6);
+}
+
+TEST_P(VolumeFrom, a_large_mesh_has_tiles_inside) {
+  if (on_reference()) GTEST_SKIP() << "takes too long";
+  // A box of few large triangles: its middle is whole tiles of lower and upper nodes.
+  MeshData box = shapes::box({20, 15, 10});
+  for (vec3& p : box.points) p += vec3{3, -2, 1};
+  expect_distances(device(), box, MeshSign::normal, 0.05f, 2e-5);
+}
+
 TEST_P(VolumeFrom, nothing_is_a_volume_of_the_background) {
   const Volume none = volume_from_points(Array<vec3>(device(), std::vector<vec3>()), 1);
   EXPECT_EQ(none.info().leaves, 0);
@@ -144,6 +206,11 @@ TEST_P(VolumeFrom, refuses_by_name) {
   expect_contains(spheres(Array<vec3>(device(), {vec3{1e9f, 0, 0}}), radius), "beyond 2^20 voxels");
   expect_contains(spheres(Array<vec3>(device(), {vec3{INFINITY, 0, 0}}), radius), "are not finite");
   expect_contains(spheres(one, Array<float>(device(), {200.f})), "more than 1000 voxels");
+  expect_contains(error_of([&] { volume_from_mesh(Mesh()); }), "a null mesh");
+  const Mesh mesh(device(), shapes::box({1, 1, 1}));
+  expect_contains(error_of([&] { volume_from_mesh(mesh, MeshSign::winding); }), "MeshOptions::winding_number");
+  expect_contains(error_of([&] { volume_from_mesh(mesh, MeshSign::normal, {.voxel_size = 1e-4f}); }),
+                  "extend over more than 2000 voxels");
   expect_contains(error_of([&] { volume_from_points(one, -1); }), "points of radius -1");
   expect_contains(error_of([&] { volume_from_points(Array<vec3>(), 1); }), "a null array");
   expect_contains(error_of([&] { capture(device(), [&] { volume_from_points(one, 1); }); }), "in a capture");
