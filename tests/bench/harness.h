@@ -123,6 +123,7 @@ void add_geometry_rays(Harness& harness);
 void add_geometry_queries(Harness& harness);
 void add_geometry_memory(Harness& harness);
 void add_hash_grid(Harness& harness);
+void add_volume(Harness& harness);
 void add_cpu(Harness& harness);
 void add_cpu_launch(Harness& harness);
 // Cases of other suites, in suite cpu compared with software Vulkan as well:

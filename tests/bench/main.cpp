@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   weft::bench::add_geometry_queries(harness);
   weft::bench::add_hash_grid(harness);
   weft::bench::add_geometry_memory(harness);
+  weft::bench::add_volume(harness);
   weft::bench::add_cpu(harness);
   weft::bench::add_cpu_algorithms(harness);
   weft::bench::add_cpu_builds(harness);
