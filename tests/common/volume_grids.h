@@ -9,6 +9,13 @@
 
 namespace weft::test {
 
+/// A grid of a file, as bytes of its own.
+inline std::vector<std::byte> grid_of(std::span<const std::byte> file, const grids::Entry& entry) {
+  std::vector<std::byte> unpacked;
+  const std::span<const std::byte> grid = grids::grid_of(file, entry, unpacked);
+  return {grid.begin(), grid.end()};
+}
+
 /// Voxels in eight tiles of the root, in several upper and lower nodes, alone and in full leaves.
 inline std::vector<vec3i> some_voxels() {
   std::vector<vec3i> voxels;

@@ -52,7 +52,7 @@ TEST(FuzzVolumes, damaged_files_are_refused_or_safe) {
       test::damage(random, file);
     try {
       for (const grids::Entry& e : grids::entries_of(file)) {
-        const grids::Grid grid = grids::check_grid(grids::grid_of(file, e));
+        const grids::Grid grid = grids::check_grid(test::grid_of(file, e));
         // The next owner of the grid relies on these.
         ASSERT_LE(grid.levels.first[0] + std::uint64_t(grid.levels.count[0]) * grid.layout->leaf.bytes, e.grid_bytes);
         ASSERT_EQ(grid.voxels_before.size(), grid.levels.count[0] + 1u);

@@ -98,9 +98,13 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
   return entries;
 }
 
-std::vector<std::byte> grid_of(std::span<const std::byte> file, const Entry& entry) {
+std::span<const std::byte> grid_of(std::span<const std::byte> file, const Entry& entry,
+                                   std::vector<std::byte>& unpacked) {
   if (!has_codec(entry.codec)) no_grid("it is packed by Blosc, which this build of weft does not have");
-  return unpack(entry.codec, file.subspan(entry.at, entry.bytes), entry.grid_bytes);
+  const std::span<const std::byte> part = file.subspan(entry.at, entry.bytes);
+  if (entry.codec == VolumeCodec::none) return part;
+  unpacked = unpack(entry.codec, part, entry.grid_bytes);
+  return unpacked;
 }
 
 namespace {

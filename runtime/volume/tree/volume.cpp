@@ -9,6 +9,7 @@
 #include "../../../frontend/support/invalid.h"
 #include "../../../frontend/support/platform.h"
 #include "../../array_create.h"
+#include "../../core/view.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../files/codec.h"
@@ -28,9 +29,10 @@ std::shared_ptr<VolumeState> upload(const Device& device, std::span<const std::b
   const OutsideCapture at_once;
   auto made = std::make_shared<VolumeState>();
   // Scalars of 8 bytes are read too.
-  std::vector<unsigned> words((bytes.size() + 7) / 8 * 2);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  made->arrays = arrays_of(grid, Array<unsigned>(device, words), map_of(bytes), Array<int>(device, grid.voxels_before));
+  const auto memory = empty<std::uint8_t>(device, std::int64_t((bytes.size() + 7) / 8 * 8));
+  Array<std::uint8_t>(memory.slice(0, std::int64_t(bytes.size())))
+      .assign(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+  made->arrays = arrays_of(grid, Row<unsigned>(memory), map_of(bytes), Array<int>(device, grid.voxels_before));
   made->grid = std::move(grid);
   return made;
 }
@@ -58,7 +60,8 @@ std::shared_ptr<VolumeState> load(const Device& device, std::span<const std::byt
                                   const std::string& about) {
   return explained(ErrorKind::io, about, [&] {
     const std::vector<grids::Entry> entries = grids::entries_of(file);
-    const std::vector<std::byte> bytes = grids::grid_of(file, chosen(entries, which, about));
+    std::vector<std::byte> unpacked;
+    const std::span<const std::byte> bytes = grids::grid_of(file, chosen(entries, which, about), unpacked);
     grids::Grid grid = grids::check_grid(bytes);
     return upload(device, bytes, std::move(grid));
   });

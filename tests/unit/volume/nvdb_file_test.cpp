@@ -41,7 +41,7 @@ std::vector<std::vector<std::byte>> two_grids() {
 
 std::string refusal(std::span<const std::byte> file) {
   try {
-    for (const Entry& e : grids::entries_of(file)) grids::check_grid(grids::grid_of(file, e));
+    for (const Entry& e : grids::entries_of(file)) grids::check_grid(test::grid_of(file, e));
   } catch (const grids::NoGrid& e) {
     return e.what();
   }
@@ -60,7 +60,7 @@ TEST(NvdbFile, gives_back_the_grids_that_were_written) {
       ASSERT_EQ(entries.size(), 2u);
       for (std::size_t k = 0; k < 2; ++k) {
         EXPECT_EQ(entries[k].name, "numbers");
-        EXPECT_EQ(grids::grid_of(file, entries[k]), grids[k]);
+        EXPECT_EQ(test::grid_of(file, entries[k]), grids[k]);
       }
     }
 }
@@ -74,8 +74,8 @@ TEST(NvdbFile, may_have_several_segments_and_sizes_without_prefixes) {
   file.insert(file.end(), more.begin(), more.end());
   const std::vector<Entry> entries = grids::entries_of(file);
   ASSERT_EQ(entries.size(), 2u);
-  EXPECT_EQ(grids::grid_of(file, entries[0]), grids[0]);
-  EXPECT_EQ(grids::grid_of(file, entries[1]), grids[1]);
+  EXPECT_EQ(test::grid_of(file, entries[0]), grids[0]);
+  EXPECT_EQ(test::grid_of(file, entries[1]), grids[1]);
 }
 
 TEST(NvdbFile, may_be_grids_as_they_are_in_memory) {
@@ -88,7 +88,7 @@ TEST(NvdbFile, may_be_grids_as_they_are_in_memory) {
     }
     const std::vector<Entry> entries = grids::entries_of(file);
     ASSERT_EQ(entries.size(), 2u);
-    EXPECT_EQ(grids::grid_of(file, entries[1]), grids[1]);
+    EXPECT_EQ(test::grid_of(file, entries[1]), grids[1]);
   }
 }
 
@@ -96,7 +96,7 @@ TEST(NvdbFile, of_index_grids_is_in_the_form_of_later_versions) {
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::on_index, few_voxels())};
   const std::vector<std::byte> file = test::file_of(grids, VolumeCodec::none);
   EXPECT_EQ(get<std::uint64_t>(file, 0), grids::kFileMagic);
-  EXPECT_EQ(grids::grid_of(file, grids::entries_of(file)[0]), grids[0]);
+  EXPECT_EQ(test::grid_of(file, grids::entries_of(file)[0]), grids[0]);
 }
 
 TEST(NvdbFile, that_ends_early_is_refused) {
@@ -223,12 +223,12 @@ TEST(NvdbFile, of_nanovdb_itself_is_read) {
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].name, "ball");
   EXPECT_EQ(entries[1].name, "ring");
-  EXPECT_EQ(grids::grid_of(file, entries[0]), bytes_of(sphere));
-  const grids::Grid ball = grids::check_grid(grids::grid_of(file, entries[0]));
+  EXPECT_EQ(test::grid_of(file, entries[0]), bytes_of(sphere));
+  const grids::Grid ball = grids::check_grid(test::grid_of(file, entries[0]));
   EXPECT_EQ(ball.info.grid_class, VolumeClass::level_set);
   EXPECT_EQ(ball.info.voxels, std::int64_t(sphere.grid<float>()->activeVoxelCount()));
   EXPECT_EQ(ball.info.background.x, 3);
-  EXPECT_EQ(grids::check_grid(grids::grid_of(file, entries[1])).info.type, VolumeType::float64);
+  EXPECT_EQ(grids::check_grid(test::grid_of(file, entries[1])).info.type, VolumeType::float64);
 }
 
 TEST(NvdbFile, of_nanovdb_with_any_checksum_is_read) {
