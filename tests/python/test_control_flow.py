@@ -259,3 +259,32 @@ def test_a_long_loop_over_known_numbers_is_not_unrolled(device):
     assert np.array_equal(results(k, device), expected(lambda i: 4990.0))
     text = k.native_kernel().dump("ir")
     assert text.count("loop") >= 1
+
+
+def test_a_function_that_returns_from_a_loop_over_a_tuple_returns_the_first_result(device):
+    @wp.func
+    def first_above(x: int):
+        for limit in (3, 5, 7):
+            if x < limit:
+                return limit
+        return 100
+
+    @wp.func
+    def counted(x: int):
+        rounds = 0
+        for k in wp.static(range(3)):
+            rounds += 1
+            if x <= k:
+                return rounds
+        return -rounds
+
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = float(first_above(i) * 10 + counted(i))
+
+    def f(i):
+        limit = next((n for n in (3, 5, 7) if i < n), 100)
+        return limit * 10 + (i + 1 if i < 3 else -3)
+
+    assert np.array_equal(results(k, device), expected(f))

@@ -158,7 +158,8 @@ def ternary(e, node):
         return evaluate(e, node.body if test.literal else node.orelse)
     if is_simple(node.body) and is_simple(node.orelse):
         first, second = unified(e, node, evaluate(e, node.body), evaluate(e, node.orelse))
-        return Value(first.type, _weft.select(test.ids, first.ids, second.ids), nonneg=first.nonneg and second.nonneg)
+        nonneg, wraps = first.nonneg and second.nonneg, first.wraps or second.wraps
+        return Value(first.type, _weft.select(test.ids, first.ids, second.ids), nonneg=nonneg, wraps=wraps)
     made = []
 
     def then():

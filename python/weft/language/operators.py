@@ -157,7 +157,7 @@ def additive(name, a, b):
     if not same_type(a.type, b.type):
         refuse(name, a, b)
     nonneg = name == "add" and a.nonneg and b.nonneg
-    return Value(a.type, _weft.binary(OPS[name], a.ids, b.ids), nonneg=nonneg)
+    return Value(a.type, _weft.binary(OPS[name], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
 
 
 def multiply(name, a, b):
@@ -168,7 +168,7 @@ def multiply(name, a, b):
     if "scalar" in kinds:
         many = b if a.kind == "scalar" else a
         nonneg = a.nonneg and b.nonneg and a.kind == b.kind
-        return Value(many.type, _weft.binary(OPS["mul"], a.ids, b.ids), nonneg=nonneg)
+        return Value(many.type, _weft.binary(OPS["mul"], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
     if kinds == ("quaternion", "quaternion"):
         return library_product("mul", a, b)
     if kinds == ("transform", "transform"):
@@ -205,7 +205,7 @@ def divide(name, a, b):
         refuse(name, a, b)
     if a.kind == "scalar" or b.kind == "scalar":
         many = b if a.kind == "scalar" else a
-        return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
+        return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.never_negative and b.never_negative)
     refuse(name, a, b)
 
 
@@ -214,7 +214,7 @@ def floor_divide(name, a, b):
     if not same_type(a.type, b.type) or a.kind != "scalar":
         refuse(name, a, b)
     dtype, ids = _weft.call("floor_div", (a.type.native, b.type.native), (a.ids, b.ids))
-    return Value(dtype.python, ids, nonneg=a.nonneg and b.nonneg)
+    return Value(dtype.python, ids, nonneg=a.never_negative and b.never_negative)
 
 
 def remainder(name, a, b):
@@ -224,7 +224,7 @@ def remainder(name, a, b):
     if a.kind not in ("scalar", "vector") or b.kind not in ("scalar", "vector"):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(OPS["rem"], a.ids, b.ids), nonneg=a.nonneg)
+    return Value(many.type, _weft.binary(OPS["rem"], a.ids, b.ids), nonneg=a.never_negative)
 
 
 def power(name, a, b):
@@ -241,7 +241,8 @@ def bitwise(name, a, b):
     if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    nonneg = a.nonneg and b.nonneg or name == "bit_and" and (a.nonneg or b.nonneg)
+    a_is, b_is = a.never_negative, b.never_negative
+    nonneg = a_is and b_is or name == "bit_and" and (a_is or b_is)
     return Value(many.type, _weft.binary(BITWISE[name], a.ids, b.ids), nonneg=nonneg)
 
 
@@ -252,7 +253,7 @@ def shift(name, a, b):
     if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(SHIFTS[name], a.ids, b.ids), nonneg=name == "rshift" and a.nonneg)
+    return Value(many.type, _weft.binary(SHIFTS[name], a.ids, b.ids), nonneg=name == "rshift" and a.never_negative)
 
 
 ARITHMETIC = {
@@ -351,4 +352,5 @@ def converted(value, scalar):
     if value.scalar is scalar:
         return value
     nonneg = value.nonneg and issubclass(scalar, scalars.IntegerScalar)
-    return Value(scalar, _weft.convert(scalar.native.code, value.ids), nonneg=nonneg)
+    wraps = value.wraps or nonneg and issubclass(value.scalar, scalars.IntegerScalar)  # the lower bits of a wide one
+    return Value(scalar, _weft.convert(scalar.native.code, value.ids), nonneg=nonneg, wraps=wraps)
