@@ -118,6 +118,7 @@ class Package(plain_library.Package):
     def __init__(self):
         super().__init__()
         self.vec3d = plain_library.vector_type("float64", 3)
+        self.mat33d = plain_library.matrix_type("float64", 3)
         self.sin, self.cos = chain(math.sin, math.cos), chain(math.cos, lambda x: -math.sin(x))
         self.exp, self.sqrt = chain(exponential, exponential), chain(root, slope_of_root)
         self.tanh = chain(math.tanh, lambda x: 1.0 - math.tanh(x) ** 2)

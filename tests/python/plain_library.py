@@ -11,6 +11,7 @@ from plain_meaning import (
     FLOATS,
     KINDS,
     Changed,
+    Matrix,
     Number,
     Vector,
     fixed,
@@ -114,6 +115,38 @@ def vector_type(kind, size):
     return make
 
 
+def matrix_type(kind, size):
+    """``wp.mat33`` and kin."""
+
+    def make(*parts):
+        assert len(parts) == size * size
+        return Matrix([fixed(p, kind) for p in parts[r * size : (r + 1) * size]] for r in range(size))
+
+    return make
+
+
+def struct(cls):
+    """``@wp.struct``: fields that are zero at first, and take values of their types."""
+    kinds = cls.__annotations__
+
+    class Instance:
+        def __init__(self):
+            for name, kind in kinds.items():
+                zero = literal("int32", 0)
+                object.__setattr__(self, name, kind(zero) if hasattr(kind, "name") else kind())
+
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, fixed(value, getattr(kinds[name], "name", None)))
+
+        def copied(self):
+            made = Instance()
+            for name in kinds:
+                setattr(made, name, getattr(self, name))
+            return made
+
+    return Instance
+
+
 def ranged(*bounds):
     """``range()``, whose values are integers of the bounds' type."""
     kind = next((b.kind for b in bounds if not b.literal), "int32")
@@ -144,7 +177,8 @@ class Package:
         for size in (2, 3, 4):
             setattr(self, f"vec{size}", vector_type("float32", size))
             setattr(self, f"vec{size}i", vector_type("int32", size))
-        self.func, self.kernel = function, lambda f: f
+        self.func, self.kernel, self.struct = function, lambda f: f, struct
+        self.mat33, self.transpose = matrix_type("float32", 3), lambda m: Matrix(zip(*m.rows))
         self.min, self.max, self.abs, self.clamp, self.where, self.sign = minimum, maximum, absolute, clamp, where, sign
         self.floor, self.ceil, self.trunc, self.rint = map(real, (np.floor, np.ceil, np.trunc, np.rint))
         self.round, self.sqrt = real(round_away), real(np.sqrt)
@@ -181,7 +215,7 @@ def run(text, arrays, threads, columns=None, more=None, wp=None):
         "wp": wp, "int": KINDS["int32"], "float": KINDS["float32"], "bool": to_bool, "range": ranged, "min": wp.min,
         "max": wp.max, "abs": absolute, "round": wp.round, "reversed": lambda items: items[::-1],
         "len": lambda a: Number("int32", len(a)), "literal_": literal, "fixed_": fixed,
-        "__builtins__": {},
+        "__builtins__": {"__build_class__": builtins.__build_class__}, "__name__": "plain",
     }  # fmt: skip
     names.update({name: literal("int32", value) for name, value in (more or {}).items()})
     exec(compile(tree, "<plain>", "exec"), names)

@@ -209,7 +209,7 @@ class Vector:
         return self.each(other, lambda a, b: a * b)
 
     def __rmul__(self, other):
-        return self.each(other, lambda a, b: b * a)
+        return NotImplemented if isinstance(other, Matrix) else self.each(other, lambda a, b: b * a)
 
     def __truediv__(self, other):
         return self.each(other, lambda a, b: a / b)
@@ -240,6 +240,58 @@ class Vector:
         return iter(self.numbers)
 
 
+class Row(Vector):
+    """A row of a matrix: its numbers are assigned there."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+
+class Matrix:
+    """A matrix: lists of numbers, row by row."""
+
+    def __init__(self, rows):
+        self.rows = [list(row) for row in rows]
+
+    def each(self, function, *others):
+        """A matrix of what a function gives for the elements."""
+        return Matrix([function(*parts) for parts in zip(*rows)] for rows in zip(self.rows, *(o.rows for o in others)))
+
+    def __add__(self, other):
+        return self.each(lambda a, b: a + b, other)
+
+    def __sub__(self, other):
+        return self.each(lambda a, b: a - b, other)
+
+    def __mul__(self, other):
+        if isinstance(other, Matrix):
+            columns = [Vector(column) for column in zip(*other.rows)]
+            return Matrix([summed(row, column) for column in columns] for row in self.rows)
+        if isinstance(other, Vector):
+            return Vector(summed(row, other) for row in self.rows)
+        return self.each(lambda a: a * other)
+
+    def __getitem__(self, key):
+        if isinstance(key, tuple):
+            return self.rows[key[0].__index__()][key[1].__index__()]
+        return Row(self.rows[key.__index__()])
+
+    def __setitem__(self, key, value):
+        if isinstance(key, tuple):
+            self.rows[key[0].__index__()][key[1].__index__()] = fixed(value, self.rows[0][0].kind)
+        else:
+            self.rows[key.__index__()] = list(value.numbers)
+
+
+def summed(row, column):
+    """The sum of products, from the first to the last."""
+    products = [a * b for a, b in zip(row, column.numbers)]
+    total = products[0]
+    for product in products[1:]:
+        total = total + product
+    return total
+
+
 def whole(key):
     """A slice with the integers of Python as bounds."""
     return slice(*(None if b is None else b.__index__() for b in (key.start, key.stop, key.step)))
@@ -257,6 +309,10 @@ def fixed(value, kind=None):
         return Vector(value.numbers)
     if isinstance(value, tuple):
         return tuple(fixed(v) for v in value)
+    if isinstance(value, Matrix):
+        return Matrix(value.rows)
+    if hasattr(value, "copied"):
+        return value.copied()
     return value
 
 
@@ -344,7 +400,8 @@ class Changed(ast.NodeTransformer):
         return self.called("fixed_", node)
 
     def visit_AnnAssign(self, node):
-        node.value = self.called(node.annotation, self.visit(node.value))
+        if node.value is not None:  # no field of a struct
+            node.value = self.called(node.annotation, self.visit(node.value))
         return node
 
 

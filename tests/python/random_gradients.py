@@ -2,7 +2,7 @@
 
 import re
 
-from random_kernels import DOUBLE, FLOAT, INT, REAL, VEC, WIDTH, WHOLE, Writer, is_literal
+from random_kernels import HEAD, DOUBLE, FLOAT, INT, REAL, VEC, WIDTH, WHOLE, Writer, is_literal
 
 
 class SmoothWriter(Writer):
@@ -43,7 +43,8 @@ class SmoothWriter(Writer):
     def vector(self, kind, depth):
         if kind == VEC and self.chance.random() < 0.15:
             return f"({self.operand(VEC, depth)} / (2.3 + abs({self.operand(FLOAT, depth)})))"
-        return super().vector(kind, depth)
+        made = super().vector(kind, depth)
+        return made if kind != VEC or " / " not in made else self.operand(VEC, 1)
 
     def augment(self):
         known = [n for n in self.names(FLOAT) if n[0] == FLOAT]
@@ -68,14 +69,15 @@ class SmoothWriter(Writer):
         elif form < 0.85:
             self.line(f"near[row, {key}] += {value}")
         else:
-            self.line(f"oi[row, {key}] {self.pick('', '*', '^')}= {self.expression(INT)}")
+            self.line(f"oi[row, {key}] {self.pick('', '*')}= {self.expression(INT)}")
 
     def source(self):
         """The text, with real numbers of float64."""
         super().source()
         self.line(f"near[row, 0] += {self.expression(FLOAT)}")
-        text = re.sub(r"\bfloat\b", "wp.float64", "\n".join(self.lines) + "\n")
-        return re.sub(r"\bwp\.vec3\b", "wp.vec3d", text)
+        text = re.sub(r"\bfloat\b", "wp.float64", HEAD + "\n".join(self.lines) + "\n")
+        text = text.replace("wp.mat33", "wp.mat33d")
+        return re.sub(r"\bwp\.vec3\b", "wp.vec3d", text).replace("1e10", "1.25")
 
 
 assert not is_literal("x")

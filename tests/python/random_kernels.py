@@ -5,6 +5,7 @@ array of their own that nothing reads.
 """
 
 import random
+import re
 
 WIDTH = 6
 """The elements of each thread's own row of the outputs."""
@@ -14,12 +15,37 @@ SIGNATURE = """a: wp.array(dtype=int), b: wp.array2d(dtype=int), x: wp.array(dty
       near: wp.array2d(dtype=float), total: wp.array(dtype=int), n: int, s: float"""
 
 INT, FLOAT, BOOL, VEC = "i", "f", "b", "v"
-LONG, WORD, BYTE, DOUBLE, TRIPLE = "l", "u", "c", "d", "w"
+LONG, WORD, BYTE, DOUBLE, TRIPLE, MATRIX, STRUCT = "l", "u", "c", "d", "w", "m", "t"
 TYPES = {
     INT: "int", FLOAT: "float", BOOL: "bool", VEC: "wp.vec3", LONG: "wp.int64", WORD: "wp.uint32", BYTE: "wp.int8",
-    DOUBLE: "wp.float64", TRIPLE: "wp.vec3i",
+    DOUBLE: "wp.float64", TRIPLE: "wp.vec3i", MATRIX: "wp.mat33", STRUCT: "S",
 }  # fmt: skip
 WHOLE, REAL = (INT, LONG, WORD, BYTE), (FLOAT, DOUBLE)
+
+
+HEAD = """@wp.struct
+class S:
+    i: int
+    f: float
+    v: wp.vec3
+@wp.func
+def element(z: wp.array(dtype=int), i: int):
+    if i >= 0 and i < len(z):
+        return z[i]
+    return -1
+@wp.func
+def swapped(z: wp.array2d(dtype=int), r: int, i: int, j: int):
+    z[r, i], z[r, j] = z[r, j], z[r, i]
+    return z[r, i]
+@wp.func
+def made(i: int, f: float, v: wp.vec3):
+    s = S()
+    s.i = i
+    if f > 0.0:
+        s.f = f
+        s.v = v
+    return s
+"""
 
 
 class Function:
@@ -78,6 +104,10 @@ class Writer:
             if self.in_kernel and c.random() < 0.6:
                 return self.pick(f"p[{self.index('5')}]", f"ov[row, {self.index(str(WIDTH))}]")
             return f"wp.vec3({self.leaf(FLOAT)}, {self.leaf(FLOAT)}, {self.leaf(FLOAT)})"
+        if kind == STRUCT:
+            return f"made({self.leaf(INT)}, {self.leaf(FLOAT)}, {self.leaf(VEC)})"
+        if kind == MATRIX:
+            return f"wp.mat33({', '.join(self.leaf(FLOAT) for _ in range(9))})"
         if kind == TRIPLE:
             return f"wp.vec3i({self.leaf(INT)}, {self.leaf(INT)}, {self.leaf(INT)})"
         if kind == DOUBLE:
@@ -112,6 +142,10 @@ class Writer:
         calls = [f for f in self.functions if kind in f.results and len(f.results) == 1]
         if calls and c.random() < 0.15:
             return self.call(c.choice(calls), depth)
+        if c.random() < 0.15:
+            part = self.of_parts(kind, depth)
+            if part is not None:
+                return part
         if c.random() < 0.08:
             return f"({self.operand(kind, depth)} if {self.condition(depth)} else {self.operand(kind, depth)})"
         if c.random() < 0.05 and kind != BOOL:
@@ -120,6 +154,8 @@ class Writer:
             return self.condition(depth)
         if kind in (VEC, TRIPLE):
             return self.vector(kind, depth)
+        if kind in (MATRIX, STRUCT):
+            return self.matrix(depth) if kind == MATRIX else self.leaf(STRUCT)
         return self.whole(kind, depth) if kind in WHOLE else self.real(kind, depth)
 
     def operand(self, kind, depth):
@@ -196,6 +232,27 @@ class Writer:
         three = ", ".join(self.expression(part, depth - 1) for _ in range(3))
         return f"{TYPES[kind]}({three})"
 
+    def matrix(self, depth):
+        """A matrix."""
+        a, b = self.operand(MATRIX, depth), self.operand(MATRIX, depth)
+        return self.pick(f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"wp.transpose({a})", f"({a} * {self.leaf(FLOAT)})")
+
+    def of_parts(self, kind, depth):
+        """A part of a struct or matrix, or what a function makes of an array; None where there is none."""
+        structs, matrices = self.names(STRUCT), self.names(MATRIX)
+        index = f"{self.index('3')}, {self.index('3')}"
+        options = [f"{s}.{kind}" for s in structs] if kind in (INT, FLOAT, VEC) else []
+        if kind == FLOAT:
+            options += [f"{m}[{index}]" for m in matrices] + [f"{s}.v[{self.index('3')}]" for s in structs]
+        if kind == VEC:
+            options += [f"{m}[{self.index('3')}]" for m in matrices]
+            options += [f"({m} * {self.operand(VEC, depth)})" for m in matrices]
+        known = self.names(INT)
+        if kind == INT and self.in_kernel and known:
+            i = self.chance.choice(known)
+            options += [f"element(a, {i})", f"(a[{i}] if {i} >= 0 and {i} < 7 else {i})"]
+        return self.chance.choice(options) if options else None
+
     def condition(self, depth):
         """A boolean."""
         c = self.chance
@@ -264,14 +321,17 @@ class Writer:
 
     def assign(self):
         c = self.chance
-        kind = c.choice((INT, INT, INT, FLOAT, FLOAT, FLOAT, BOOL, VEC, LONG, WORD, BYTE, DOUBLE, TRIPLE))
+        kind = c.choice((INT, INT, INT, FLOAT, FLOAT, FLOAT, BOOL, VEC, LONG, WORD, BYTE, DOUBLE, TRIPLE, MATRIX, STRUCT))
         value = self.expression(kind)
         known = [n for n in self.names(kind) if n[0] == kind]
         name = c.choice(known) if known and c.random() < 0.5 else self.new(kind)
         if kind in (INT, FLOAT) and c.random() < 0.1 and name not in self.scope:
             name, value = f"{name}: {TYPES[kind]}", value
-        self.line(f"{name} = {value}")
-        self.scope[name.partition(":")[0]] = kind
+        names = [name]
+        if c.random() < 0.1 and ":" not in name and kind in (*WHOLE, *REAL, BOOL):
+            names.append(self.new(kind))
+        self.line(f"{' = '.join(names)} = {value}")
+        self.scope.update((n.partition(":")[0], kind) for n in names)
 
     def augment(self):
         kind = self.pick(INT, INT, FLOAT, LONG, WORD, DOUBLE)
@@ -283,12 +343,24 @@ class Writer:
 
     def part(self):
         """An assignment to a component."""
-        kind = self.pick(VEC, VEC, TRIPLE)
+        kind = self.pick(VEC, VEC, TRIPLE, MATRIX, STRUCT)
         known = [n for n in self.names(kind) if n[0] == kind]
         if not known:
             return self.assign()
+        if kind in (MATRIX, STRUCT):
+            return self.field(self.chance.choice(known), kind)
         name, number = self.chance.choice(known), FLOAT if kind == VEC else INT
         return self.line(f"{name}[{self.index('3')}] {self.pick('', '+', '-', '*')}= {self.operand(number, 2)}")
+
+    def field(self, name, kind):
+        """An assignment to a field of a struct, or to an element or row of a matrix."""
+        one = self.index("3")
+        if kind == MATRIX:
+            place, part = self.pick((f"[{one}, {self.index('3')}]", FLOAT), (f"[{one}]", VEC))
+        else:
+            place, part = self.pick((".i", INT), (".f", FLOAT), (".v", VEC), (f".v[{one}]", FLOAT))
+        op = self.pick("", "", "+", "-")
+        return self.line(f"{name}{place} {op}= {self.operand(part, 2)}")
 
     def unpack(self):
         """Several names at once."""
@@ -300,7 +372,7 @@ class Writer:
             self.line(f"{', '.join(names)} = {self.call(f, 3)}")
             self.scope.update(zip(names, f.results))
             return
-        kind = c.choice((INT, FLOAT))
+        kind = c.choice((INT, FLOAT, VEC, STRUCT, MATRIX))
         known = [n for n in self.names(kind) if n[0] == kind]
         if len(known) > 1:
             one, other = c.sample(known, 2)
@@ -329,7 +401,9 @@ class Writer:
             given = self.operand(VEC, 2) if name == "length" else given
             given += f", wp.clamp({self.operand(FLOAT, 2)}, 0.5, 20.0)" if name == "atan2" else ""
             self.line(f"near[row, {key}] = wp.{name}({given})")
-        elif form < 0.94:
+        elif form < 0.91:
+            self.line(f"{self.new('z')} = swapped(oi, row, {key}, {self.index(str(WIDTH))})")
+        elif form < 0.95:
             self.line(f"total[{self.index('5')}] += {self.expression(INT)}")
         else:
             low, high = sorted(c.sample(range(8), 2))
@@ -398,6 +472,9 @@ class Writer:
         """A loop over a range, known while tracing or not."""
         c = self.chance
         name = self.new(INT if c.random() < 0.15 else "q")  # one that the body may change, or only reads
+        known = [n for n in self.names(INT) if n[0] == INT]
+        before = bool(known) and c.random() < 0.2
+        name = c.choice(known) if before else name
         small = f"{self.operand(INT, 1)} % {c.randint(2, 6)}"
         bounds = c.choice((
             str(c.randint(0, 4)), f"{c.randint(-2, 2)}, {c.randint(0, 5)}", f"{c.randint(2, 6)}, -2, -{c.randint(1, 3)}",
@@ -407,11 +484,12 @@ class Writer:
         self.line(f"for {name} in {over}:")
         self.scope[name] = INT
         self.looped()
-        del self.scope[name]
+        if not before and not re.search(r"range\([1-4]\)", over):
+            del self.scope[name]  # it may have had no value
 
     def tuple_loop(self):
         """A loop over a tuple, which is unrolled."""
-        name = self.new("t")
+        name = self.new("z")
         kind = self.pick(INT, FLOAT)
         items = ", ".join(self.operand(kind, 1) for _ in range(self.chance.randint(2, 3)))
         self.line(f"for {name} in ({items}):")
@@ -434,9 +512,9 @@ class Writer:
     def function(self):
         """A function with one or more results, which it returns from several places."""
         c = self.chance
-        kinds = [c.choice((INT, FLOAT, FLOAT, VEC, BOOL, LONG, DOUBLE)) for _ in range(c.randint(1, 3))]
+        kinds = [c.choice((INT, FLOAT, FLOAT, VEC, BOOL, LONG, DOUBLE, STRUCT, MATRIX)) for _ in range(c.randint(1, 3))]
         parameters = {f"{kind}{k}": kind for k, kind in enumerate(kinds)}
-        self.results = [c.choice((INT, FLOAT, VEC, BOOL, LONG)) for _ in range(self.pick(1, 1, 2))]
+        self.results = [c.choice((INT, FLOAT, VEC, BOOL, LONG, STRUCT, MATRIX)) for _ in range(self.pick(1, 1, 2))]
         name = f"g{len(self.functions)}"
         self.scope, self.count = dict(parameters), 10
         self.line("@wp.func")
@@ -463,7 +541,7 @@ class Writer:
         self.statements(self.chance.randint(2, 7))
         for kind, array in ((INT, "oi"), (FLOAT, "of"), (VEC, "ov")):
             self.line(f"{array}[row, 0] = {self.expression(kind)}")
-        return "\n".join(self.lines) + "\n"
+        return HEAD + "\n".join(self.lines) + "\n"
 
 
 def is_literal(text):
