@@ -74,9 +74,9 @@ def binary(name, a, b):
         return of_others(name, a, b)
     if a.literal is not None and b.literal is not None:
         return folded(name, a, b)
-    a, b = of_one_type(a, b, name)
     if name in COMPARISONS:
-        return compare(name, a, b)
+        return compare(name, *comparable(a, b))
+    a, b = of_one_type(a, b, name)
     if a.scalar is scalars.bool and name not in BITWISE:
         refuse(name, a, b)
     return ARITHMETIC[name](name, a, b)
@@ -271,6 +271,35 @@ ARITHMETIC = {
     "bit_xor": bitwise,
 }
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def comparable(a, b):
+    """The operands of a comparison: numbers of different types, unlike in sums and products, in a type that holds both."""
+    one, other = (adapted(a, b.scalar) or a, b) if a.literal is not None else (a, adapted(b, a.scalar) or b)
+    if one.kind != "scalar" or other.kind != "scalar" or one.scalar is other.scalar:
+        return one, other
+    kind = wider(one.scalar, other.scalar)
+    return converted(one, kind), converted(other, kind)
+
+
+def wider(one, other):
+    """The scalar type in which numbers of two types are compared: a real one if one is real, else one with room for the
+    values of both; a signed and an unsigned integer of 64 bits have none, and are compared as unsigned ones.
+    """
+    reals = [kind for kind in (one, other) if issubclass(kind, scalars.FloatScalar)]
+    if reals:
+        return max(reals, key=size_of)
+    if scalars.bool in (one, other):
+        return one if other is scalars.bool else other
+    if one.signed == other.signed:
+        return max(one, other, key=size_of)
+    unsigned = other if one.signed else one
+    return scalars.uint64 if unsigned is scalars.uint64 else scalars.int64
+
+
+def size_of(kind):
+    """The bytes of a scalar type."""
+    return kind.native.size
 
 
 def compare(name, a, b):
