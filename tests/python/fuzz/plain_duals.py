@@ -9,8 +9,9 @@ import math
 import numpy as np
 
 import plain_library
-import plain_meaning
-from plain_meaning import Array, Number, Vector
+import plain_numbers
+from plain_numbers import Number
+from plain_values import Array, Vector
 
 
 class Dual:
@@ -130,12 +131,12 @@ class Package(plain_library.Package):
 @contextlib.contextmanager
 def duals():
     """A block in which real numbers are dual ones."""
-    before = plain_meaning.FLOATS["float64"]
-    plain_meaning.FLOATS["float64"] = Dual.of
+    before = plain_numbers.FLOATS["float64"]
+    plain_numbers.FLOATS["float64"] = Dual.of
     try:
         yield
     finally:
-        plain_meaning.FLOATS["float64"] = before
+        plain_numbers.FLOATS["float64"] = before
 
 
 class DualArray(Array):

@@ -14,7 +14,8 @@ import pytest
 import plain_library
 import random_kernels
 import weft as wp
-from plain_meaning import Array
+from plain_numbers import Number
+from plain_values import Array
 
 COUNT = int(os.environ.get("WEFT_RANDOM_PYTHON_KERNELS", "100"))
 ROWS = 4
@@ -61,7 +62,7 @@ def meant(text, seed, two):
     """What plain Python computes."""
     arrays, n, s = inputs(seed)
     held = [Array(a, 3 if k in (4, 7) else 0) for k, a in enumerate(arrays)]
-    numbers = [plain_library.Number("int32", n), plain_library.Number("float32", s)]
+    numbers = [Number("int32", n), Number("float32", s)]
     plain_library.run(text, [*held, *numbers], ROWS, 2 if two else None, {"K": K})
     return arrays
 

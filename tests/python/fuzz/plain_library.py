@@ -1,4 +1,4 @@
-"""The names that a random kernel finds when plain Python runs it: the package's, as plain_meaning.py has their values."""
+"""The names that a random kernel finds when plain Python runs it: the package's, as plain_numbers.py and plain_values.py have their values."""
 
 import ast
 import builtins
@@ -6,18 +6,9 @@ import functools
 
 import numpy as np
 
-from plain_meaning import (
-    BITS,
-    FLOATS,
-    KINDS,
-    Changed,
-    Matrix,
-    Number,
-    Vector,
-    fixed,
-    literal,
-    to_bool,
-)
+from plain_numbers import FLOATS, KINDS, Number, literal, to_bool
+from plain_source import Changed
+from plain_values import Matrix, Vector, fixed
 
 
 def beside(a, b):
@@ -167,6 +158,21 @@ def function(f):
     return call
 
 
+class Reference:
+    """``wp.ref[...]``, which Python has not: see moved."""
+
+    def __class_getitem__(cls, kind):
+        return kind
+
+
+def moved(i, f, k):
+    """The function `moved` of the sources, which gives what it assigns to its parameters before its result."""
+    i, two, zero = i + k, literal("int32", 2), literal("int32", 0)
+    if i % two == zero:
+        return i, f * literal("float32", 0.5), i - k
+    return i * literal("int32", 3), f, k
+
+
 class Package:
     """``wp``."""
 
@@ -186,7 +192,7 @@ class Package:
             setattr(self, name, nearest(getattr(np, name)))
         self.atan2 = nearest(np.arctan2)
         self.dot, self.cross, self.length, self.bool = dot, cross, length, to_bool
-        self.static = fixed
+        self.static, self.ref = fixed, Reference
         self.array = self.array2d = lambda **_: None
 
     def tid(self):
@@ -219,10 +225,9 @@ def run(text, arrays, threads, columns=None, more=None, wp=None):
     }  # fmt: skip
     names.update({name: literal("int32", value) for name, value in (more or {}).items()})
     exec(compile(tree, "<plain>", "exec"), names)
+    names["moved"] = moved
     with np.errstate(all="ignore"):
         for thread in range(threads):
             wp.thread = thread
             names["k"](*arrays)
 
-
-assert set(KINDS) == {*BITS, *FLOATS}
