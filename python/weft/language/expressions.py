@@ -133,6 +133,7 @@ def chained(e, node, k, result, left):
 
     def rest():
         right = evaluate(e, node.comparators[k])
+        operators.check_chained(left, right)
         return chained(e, node, k + 1, comparison(e, node, node.ops[k], left, right), right)
 
     return short_circuit(e, result, False, rest)

@@ -282,6 +282,16 @@ def comparable(a, b):
     return converted(one, kind), converted(other, kind)
 
 
+def check_chained(a, b):
+    """Refuses numbers of different types in the second comparison of ``x < a < b`` and in those after it, as Warp does."""
+    if isinstance(a, Value) and isinstance(b, Value) and a.literal is None and b.literal is None:
+        if a.kind == b.kind == "scalar" and a.scalar is not b.scalar:
+            raise CodegenTypeError(
+                f"Cannot chain comparisons of unequal types: {name_of_type(a)} and {name_of_type(b)}. "
+                "Write them with `and`."
+            )
+
+
 def wider(one, other):
     """The scalar type in which numbers of two types are compared: a real one if one is real, else one with room for the
     values of both; a signed and an unsigned integer of 64 bits have none, and are compared as unsigned ones.
