@@ -120,6 +120,16 @@ from .runtime.module import get_module as get_module
 from .runtime.module import get_module_options as get_module_options
 from .runtime.module import load_module as load_module
 from .runtime.module import set_module_options as set_module_options
+from .runtime.pools import ScopedMempool as ScopedMempool
+from .runtime.pools import clear_kernel_cache as clear_kernel_cache
+from .runtime.pools import clear_lto_cache as clear_lto_cache
+from .runtime.pools import get_cuda_driver_version as get_cuda_driver_version
+from .runtime.pools import get_cuda_toolkit_version as get_cuda_toolkit_version
+from .runtime.pools import get_mempool_release_threshold as get_mempool_release_threshold
+from .runtime.pools import set_mempool_access_enabled as set_mempool_access_enabled
+from .runtime.pools import set_mempool_enabled as set_mempool_enabled
+from .runtime.pools import set_mempool_release_threshold as set_mempool_release_threshold
+from .runtime.pools import set_peer_access_enabled as set_peer_access_enabled
 from .runtime.recorded import Launch as Launch
 from .runtime.stream import Event as Event
 from .runtime.stream import ScopedStream as ScopedStream
@@ -215,6 +225,7 @@ from .math import norm_huber as norm_huber  # noqa: E402
 from .math import norm_l1 as norm_l1  # noqa: E402
 from .math import norm_l2 as norm_l2  # noqa: E402
 from .math import norm_pseudo_huber as norm_pseudo_huber  # noqa: E402
+from .math import quat_between_vectors as quat_between_vectors  # noqa: E402
 from .math import quat_from_euler as quat_from_euler  # noqa: E402
 from .math import quat_to_euler as quat_to_euler  # noqa: E402
 from .math import quat_to_rpy as quat_to_rpy  # noqa: E402

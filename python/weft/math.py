@@ -106,6 +106,12 @@ def rotation_about(axis: int, angle: float):
 
 
 @wp.func
+def quat_between_vectors(a: wp.vec3, b: wp.vec3):
+    """The shortest rotation that takes the direction of a to that of b."""
+    return wp.quat_between(a, b)
+
+
+@wp.func
 def quat_from_euler(e: wp.vec3, i: int, j: int, k: int):
     """The rotation around fixed axis i, then j, then k, which are three different ones, by the angles e[i], e[j], e[k]."""
     return rotation_about(k, e[k]) * rotation_about(j, e[j]) * rotation_about(i, e[i])

@@ -163,3 +163,32 @@ def test_arrays_around_pointers_of_others(cpu):
     assert wp.zeros(0, dtype=float).ptr is None
     with pytest.raises(ValueError, match="non-negative"):
         wp.zeros((2, -1), dtype=float)
+
+
+def test_an_index_that_is_a_remainder_of_what_grew_too_large_counts_from_the_end(device):
+    """As hashes of cells do: the product wraps, and the remainder of a negative number is negative."""
+
+    @wp.kernel
+    def k(table: wp.array(dtype=int), out: wp.array2d(dtype=int)):
+        i = wp.tid()
+        out[i, 0] = table[(i * 73856093) % 7]
+        out[i, 1] = table[(i * 73856093 + 19349663) // 400000000 % 7]
+        out[i, 2] = table[abs(i * 73856093) % 7]
+        out[i, 3] = table[int(wp.uint32(4000000000) + wp.uint32(i)) % 7]
+
+    def wrapped(n):
+        return (n + 2**31) % 2**32 - 2**31
+
+    def remainder(n):
+        return int(np.fmod(n, 7))
+
+    table = np.arange(7) * 10
+    out = wp.zeros((100, 4), dtype=int)
+    wp.launch(k, dim=100, inputs=[wp.array(table, dtype=int), out])
+    for i, row in enumerate(out.numpy()):
+        product = wrapped(i * 73856093)
+        indices = [
+            remainder(product), remainder(wrapped(product + 19349663) // 400000000), remainder(abs(product)),
+            remainder(wrapped(4000000000 + i)),
+        ]  # fmt: skip
+        assert [table[n] for n in indices] == row.tolist()

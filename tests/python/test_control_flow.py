@@ -259,3 +259,62 @@ def test_a_long_loop_over_known_numbers_is_not_unrolled(device):
     assert np.array_equal(results(k, device), expected(lambda i: 4990.0))
     text = k.native_kernel().dump("ir")
     assert text.count("loop") >= 1
+
+
+def test_a_function_that_returns_from_a_loop_over_a_tuple_returns_the_first_result(device):
+    @wp.func
+    def first_above(x: int):
+        for limit in (3, 5, 7):
+            if x < limit:
+                return limit
+        return 100
+
+    @wp.func
+    def counted(x: int):
+        rounds = 0
+        for k in wp.static(range(3)):
+            rounds += 1
+            if x <= k:
+                return rounds
+        return -rounds
+
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = float(first_above(i) * 10 + counted(i))
+
+    def f(i):
+        limit = next((n for n in (3, 5, 7) if i < n), 100)
+        return limit * 10 + (i + 1 if i < 3 else -3)
+
+    assert np.array_equal(results(k, device), expected(f))
+
+
+@wp.struct
+class Hit:
+    index: int
+    point: wp.vec3
+
+
+@wp.func
+def hit(k: int):
+    made = Hit()
+    made.index = k
+    made.point = wp.vec3(float(k), 1.0, 2.0)
+    return made
+
+
+def test_a_condition_chooses_one_of_two_structs(device):
+    @wp.kernel
+    def k(out: wp.array(dtype=float)):
+        i = wp.tid()
+        a, b = hit(i), hit(-i)
+        near = a if i % 2 == 0 else b
+        far = hit(i * 10) if i % 3 == 0 else near
+        out[i] = float(near.index) + far.point[0]
+
+    def f(i):
+        near = i if i % 2 == 0 else -i
+        return near + (i * 10 if i % 3 == 0 else near)
+
+    assert np.array_equal(results(k, device), expected(f))

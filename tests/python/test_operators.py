@@ -128,3 +128,36 @@ def test_products_of_linear_algebra(device):
     assert np.array_equal(p.numpy()[1], a @ b)
     assert np.array_equal(q.numpy()[0], a @ v)
     assert np.array_equal(r.numpy()[0], v @ b)
+
+
+def test_comparisons_take_numbers_of_different_types(device):
+    """As Warp does, whose sums and products refuse them."""
+
+    @wp.kernel
+    def k(i: int, u: wp.uint32, x: float, y: wp.float64, flag: bool, out: wp.array(dtype=int)):
+        out[0] = int(x < i) + 2 * int(i <= x) + 4 * int(i > 2.5) + 8 * int(2.5 > i)
+        out[1] = int(i < u) + 2 * int(wp.int64(i) == i) + 4 * int(wp.int8(i) >= u)
+        out[2] = int(y == x) + 2 * int(y != i) + 4 * int(0.1 < x and x <= i)
+        out[3] = int(flag == 1) + 2 * int(i != flag)
+
+    def expected(i, u, x, y, flag):
+        return [
+            (x < i) + 2 * (i <= x) + 4 * (i > 2.5) + 8 * (2.5 > i),
+            (i < u) + 2 + 4 * (i >= u),
+            (y == x) + 2 * (y != i) + 4 * (0.1 < x <= i),
+            (flag == 1) + 2 * (i != flag),
+        ]
+
+    for values in ((3, 3, 2.5, 2.5, True), (-1, 4000000000, -1.0, 0.1, False), (2, 1, 2.0, 2.0, True)):
+        out = wp.zeros(4, dtype=int)
+        wp.launch(k, dim=1, inputs=[*values, out])
+        assert out.numpy().tolist() == expected(*values)
+
+
+def test_chained_comparisons_are_of_one_type():
+    @wp.kernel
+    def k(i: int, x: float, out: wp.array(dtype=int)):
+        out[0] = int(0 < x < i)
+
+    with pytest.raises(wp.WarpCodegenTypeError, match="Cannot chain comparisons of unequal types: float32 and int32"):
+        wp.launch(k, dim=1, inputs=[1, 2.0, wp.zeros(1, dtype=int)])

@@ -112,3 +112,20 @@ def test_views_of_scalars_as_vectors(device):
         numbers.view(wp.uint16)
     with pytest.raises(ValueError, match="no whole elements"):
         numbers.view(wp.vec3)
+
+
+def test_a_slice_in_a_loop_that_is_unrolled_once_and_runs_another_time(device):
+    @wp.kernel
+    def k(a: wp.array(dtype=int), n: int, out: wp.array(dtype=int)):
+        total = 0
+        for first in (1, n):
+            for j in range(first, 4):
+                part = a[j : j + 2]
+                total += part[0] * part[-1]
+        out[0] = total
+
+    values = np.arange(1, 8, dtype=np.int32)
+    out = wp.zeros(1, dtype=int)
+    wp.launch(k, dim=1, inputs=[wp.array(values), 2, out])
+    products = values[:-1] * values[1:]
+    assert out.numpy()[0] == products[1:4].sum() + products[2:4].sum()

@@ -188,7 +188,8 @@ def chosen(args, name, names, true_place, false_place):
     a, b = operators.of_one_type(a, b, name)
     if not same_type(a.type, b.type):
         library.no_form(name, values)
-    return Value(a.type, _weft.select(condition.ids, a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
+    nonneg = a.nonneg and b.nonneg
+    return Value(a.type, _weft.select(condition.ids, a.ids, b.ids), nonneg=nonneg, wraps=a.wraps or b.wraps)
 
 
 def cast(args):

@@ -172,7 +172,9 @@ class Emission:
     def bind_fixed(self, name, bound, value):
         """Binds a name to what is no variable. Errors: CodegenError where it would depend on a condition or a loop."""
         where = self.bound_in.get(name, ())
-        if bound is not None and len(where) < self.depth and self.regions[: len(where)] == where:
+        use = self.uses.get(name)
+        everywhere = use is None or not use.stores or not use.is_plain  # else the loop around it was unrolled before
+        if everywhere and bound is not None and len(where) < self.depth and self.regions[: len(where)] == where:
             raise CodegenError(f"which {name_of_type(value)} {name} is cannot depend on a condition or a loop")
         self.names[name] = value
         self.bound_in[name] = self.regions

@@ -8,7 +8,7 @@ from ..types.annotations import same_type
 from . import calls, operators, places
 from .emitter import conditional
 from .operators import BINARY, COMPARE
-from .values import Static, StructValue, TupleValue, Value, adapted, literal, name_of_type
+from .values import Static, StructValue, TupleValue, Value, adapted, from_ids, ids_of, literal, name_of_type
 
 
 def evaluate(e, node, targets=1):
@@ -133,6 +133,7 @@ def chained(e, node, k, result, left):
 
     def rest():
         right = evaluate(e, node.comparators[k])
+        operators.check_chained(left, right)
         return chained(e, node, k + 1, comparison(e, node, node.ops[k], left, right), right)
 
     return short_circuit(e, result, False, rest)
@@ -158,29 +159,37 @@ def ternary(e, node):
         return evaluate(e, node.body if test.literal else node.orelse)
     if is_simple(node.body) and is_simple(node.orelse):
         first, second = unified(e, node, evaluate(e, node.body), evaluate(e, node.orelse))
-        return Value(first.type, _weft.select(test.ids, first.ids, second.ids), nonneg=first.nonneg and second.nonneg)
+        if isinstance(first, StructValue):
+            return from_ids(first.type, _weft.select(test.ids, ids_of(first), ids_of(second)))
+        nonneg, wraps = first.nonneg and second.nonneg, first.wraps or second.wraps
+        return Value(first.type, _weft.select(test.ids, first.ids, second.ids), nonneg=nonneg, wraps=wraps)
     made = []
 
     def then():
         value = evaluate(e, node.body)
-        if not isinstance(value, Value):
+        if not is_choosable(value):
             e.error(node, f"a {name_of_type(value)} cannot be chosen by a condition")
-        if value.literal is not None:
+        if isinstance(value, Value) and value.literal is not None:
             value = literal_beside(e, value, node.orelse)
         made.extend((value.type, _weft.local(value.type.native, None)))
-        _weft.set(made[1], value.ids)
+        _weft.set(made[1], ids_of(value))
 
     def otherwise():
         value = evaluate(e, node.orelse)
         kind = made[0]
-        if isinstance(value, Value) and value.literal is not None:
-            value = adapted(value, scalars.OF_CODE[kind.native.code]) or value
-        if not isinstance(value, Value) or not same_type(value.type, kind):
+        if isinstance(value, Value) and value.literal is not None and kind.native.kind == "scalar":
+            value = adapted(value, kind) or value
+        if not is_choosable(value) or not same_type(value.type, kind):
             e.error(node, f"the two sides are of types {kind.__name__} and {name_of_type(value)}")
-        _weft.set(made[1], value.ids)
+        _weft.set(made[1], ids_of(value))
 
     conditional(e, test, then, otherwise)
-    return Value(made[0], _weft.get(made[1]))
+    return from_ids(made[0], _weft.get(made[1]))
+
+
+def is_choosable(value):
+    """Whether a value can be one of the sides of a ternary: numbers, vectors and kin, and structs without arrays."""
+    return isinstance(value, Value) or isinstance(value, StructValue) and not value.type.native.holds_arrays
 
 
 def literal_beside(e, value, other):
@@ -204,9 +213,11 @@ def is_simple(node):
 def unified(e, node, a, b):
     """The two sides of a ternary as values of one type."""
     for side in (a, b):
-        if not isinstance(side, Value):
+        if not is_choosable(side):
             e.error(node, f"a {name_of_type(side)} cannot be chosen by a condition")
-    if a.literal is not None and b.literal is not None and a.type is not b.type:
+    if isinstance(a, StructValue) or isinstance(b, StructValue):
+        pass
+    elif a.literal is not None and b.literal is not None and a.type is not b.type:
         wide = scalars.float32 if scalars.float32 in (a.type, b.type) else a.type
         a, b = adapted(a, wide) or a, adapted(b, wide) or b
     elif a.literal is not None:

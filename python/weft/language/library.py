@@ -84,7 +84,8 @@ def run(name, values):
     if isinstance(made, list):
         return TupleValue([Value(dtype.python or class_of(dtype), tuple(ids)) for dtype, ids in made])
     dtype, ids = made
-    return Value(dtype.python or class_of(dtype), tuple(ids), nonneg=name in ("abs", "length", "length_sq"))
+    nonneg = name in ("abs", "length", "length_sq")  # but for the least integer
+    return Value(dtype.python or class_of(dtype), tuple(ids), nonneg=nonneg, wraps=nonneg)
 
 
 def as_vectors(name, values):

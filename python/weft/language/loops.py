@@ -53,7 +53,7 @@ def for_loop(e, node):
     e.loops.append("unrolled")
     for item in items.items:
         e.bind(node.target.id, item)
-        statements.block(e, node.body)
+        statements.unless_returned(e, node)
     e.loops.pop()
 
 
@@ -175,7 +175,7 @@ def unrolled(e, node, values, scalar):
     for number in values:
         counter = Value(scalar, (_weft.constant(scalar.native.code, number),), nonneg=number >= 0)
         with bound_counter(e, node, counter):
-            statements.block(e, node.body)
+            statements.unless_returned(e, node)
     e.loops.pop()
 
 
@@ -189,7 +189,7 @@ def dynamic(e, node, bounds, known):
     from_below = lo.nonneg or known[0] is not None and known[0] >= 0
     from_above = known[1] is not None and known[1] >= -1
     nonneg = from_below if ascending else known[2] is not None and from_above
-    value = Value(lo.scalar, (counter,), nonneg=nonneg)
+    value = Value(lo.scalar, (counter,), nonneg=nonneg, wraps=lo.wraps)
     e.loops.append("dynamic")
     with e.region():
         with bound_counter(e, node, value):

@@ -74,9 +74,9 @@ def binary(name, a, b):
         return of_others(name, a, b)
     if a.literal is not None and b.literal is not None:
         return folded(name, a, b)
-    a, b = of_one_type(a, b, name)
     if name in COMPARISONS:
-        return compare(name, a, b)
+        return compare(name, *comparable(a, b))
+    a, b = of_one_type(a, b, name)
     if a.scalar is scalars.bool and name not in BITWISE:
         refuse(name, a, b)
     return ARITHMETIC[name](name, a, b)
@@ -157,7 +157,7 @@ def additive(name, a, b):
     if not same_type(a.type, b.type):
         refuse(name, a, b)
     nonneg = name == "add" and a.nonneg and b.nonneg
-    return Value(a.type, _weft.binary(OPS[name], a.ids, b.ids), nonneg=nonneg)
+    return Value(a.type, _weft.binary(OPS[name], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
 
 
 def multiply(name, a, b):
@@ -168,7 +168,7 @@ def multiply(name, a, b):
     if "scalar" in kinds:
         many = b if a.kind == "scalar" else a
         nonneg = a.nonneg and b.nonneg and a.kind == b.kind
-        return Value(many.type, _weft.binary(OPS["mul"], a.ids, b.ids), nonneg=nonneg)
+        return Value(many.type, _weft.binary(OPS["mul"], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
     if kinds == ("quaternion", "quaternion"):
         return library_product("mul", a, b)
     if kinds == ("transform", "transform"):
@@ -205,7 +205,7 @@ def divide(name, a, b):
         refuse(name, a, b)
     if a.kind == "scalar" or b.kind == "scalar":
         many = b if a.kind == "scalar" else a
-        return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.nonneg and b.nonneg)
+        return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.never_negative and b.never_negative)
     refuse(name, a, b)
 
 
@@ -214,7 +214,7 @@ def floor_divide(name, a, b):
     if not same_type(a.type, b.type) or a.kind != "scalar":
         refuse(name, a, b)
     dtype, ids = _weft.call("floor_div", (a.type.native, b.type.native), (a.ids, b.ids))
-    return Value(dtype.python, ids, nonneg=a.nonneg and b.nonneg)
+    return Value(dtype.python, ids, nonneg=a.never_negative and b.never_negative)
 
 
 def remainder(name, a, b):
@@ -224,7 +224,7 @@ def remainder(name, a, b):
     if a.kind not in ("scalar", "vector") or b.kind not in ("scalar", "vector"):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(OPS["rem"], a.ids, b.ids), nonneg=a.nonneg)
+    return Value(many.type, _weft.binary(OPS["rem"], a.ids, b.ids), nonneg=a.never_negative)
 
 
 def power(name, a, b):
@@ -241,7 +241,8 @@ def bitwise(name, a, b):
     if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    nonneg = a.nonneg and b.nonneg or name == "bit_and" and (a.nonneg or b.nonneg)
+    a_is, b_is = a.never_negative, b.never_negative
+    nonneg = a_is and b_is or name == "bit_and" and (a_is or b_is)
     return Value(many.type, _weft.binary(BITWISE[name], a.ids, b.ids), nonneg=nonneg)
 
 
@@ -252,7 +253,7 @@ def shift(name, a, b):
     if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
         refuse(name, a, b)
     many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(SHIFTS[name], a.ids, b.ids), nonneg=name == "rshift" and a.nonneg)
+    return Value(many.type, _weft.binary(SHIFTS[name], a.ids, b.ids), nonneg=name == "rshift" and a.never_negative)
 
 
 ARITHMETIC = {
@@ -270,6 +271,45 @@ ARITHMETIC = {
     "bit_xor": bitwise,
 }
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def comparable(a, b):
+    """The operands of a comparison: numbers of different types, unlike in sums and products, in a type that holds both."""
+    one, other = (adapted(a, b.scalar) or a, b) if a.literal is not None else (a, adapted(b, a.scalar) or b)
+    if one.kind != "scalar" or other.kind != "scalar" or one.scalar is other.scalar:
+        return one, other
+    kind = wider(one.scalar, other.scalar)
+    return converted(one, kind), converted(other, kind)
+
+
+def check_chained(a, b):
+    """Refuses numbers of different types in the second comparison of ``x < a < b`` and in those after it, as Warp does."""
+    if isinstance(a, Value) and isinstance(b, Value) and a.literal is None and b.literal is None:
+        if a.kind == b.kind == "scalar" and a.scalar is not b.scalar:
+            raise CodegenTypeError(
+                f"Cannot chain comparisons of unequal types: {name_of_type(a)} and {name_of_type(b)}. "
+                "Write them with `and`."
+            )
+
+
+def wider(one, other):
+    """The scalar type in which numbers of two types are compared: a real one if one is real, else one with room for the
+    values of both; a signed and an unsigned integer of 64 bits have none, and are compared as unsigned ones.
+    """
+    reals = [kind for kind in (one, other) if issubclass(kind, scalars.FloatScalar)]
+    if reals:
+        return max(reals, key=size_of)
+    if scalars.bool in (one, other):
+        return one if other is scalars.bool else other
+    if one.signed == other.signed:
+        return max(one, other, key=size_of)
+    unsigned = other if one.signed else one
+    return scalars.uint64 if unsigned is scalars.uint64 else scalars.int64
+
+
+def size_of(kind):
+    """The bytes of a scalar type."""
+    return kind.native.size
 
 
 def compare(name, a, b):
@@ -351,4 +391,5 @@ def converted(value, scalar):
     if value.scalar is scalar:
         return value
     nonneg = value.nonneg and issubclass(scalar, scalars.IntegerScalar)
-    return Value(scalar, _weft.convert(scalar.native.code, value.ids), nonneg=nonneg)
+    wraps = value.wraps or nonneg and issubclass(value.scalar, scalars.IntegerScalar)  # the lower bits of a wide one
+    return Value(scalar, _weft.convert(scalar.native.code, value.ids), nonneg=nonneg, wraps=wraps)

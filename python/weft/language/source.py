@@ -30,6 +30,12 @@ class Source:
         return self.node.body
 
     @property
+    def text(self):
+        """The lines of the definition."""
+        lines = linecache.getlines(self.file)[self.line - 1 : self.node.end_lineno]
+        return textwrap.dedent("".join(lines)).rstrip() or ast.unparse(self.node)
+
+    @property
     def line(self):
         """The line of the definition."""
         return self.node.lineno

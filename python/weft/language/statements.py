@@ -64,6 +64,16 @@ def guard_rest(e, rest):
         block(e, rest)
 
 
+def unless_returned(e, loop):
+    """Emits the body of an unrolled loop once more. In a function that may have returned in an earlier turn it runs only
+    if that was not so; a kernel that returns ends its thread.
+    """
+    if e.returned is not None and contains(loop.body, (ast.Return,)):
+        conditional(e, operators.logical_not(places.read_local(e.returned)), lambda: block(e, loop.body))
+    else:
+        block(e, loop.body)
+
+
 def emit(e, node):
     """Emits one statement. Returns True if it is an if, decided while tracing, in which the kernel has returned.
 

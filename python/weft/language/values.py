@@ -10,17 +10,19 @@ class Value:
     """A number, vector, matrix, quaternion or transform of the trace.
 
     `literal` is the Python number of a bare literal, whose type adapts to its surroundings; `nonneg` says that the value
-    cannot be negative; `coordinate` that it is coordinate k of n of the thread.
+    cannot be negative, or with `wraps` only if an integer on the way was too large for its type: such an index is wrong
+    in any case, but a remainder of it may be meant; `coordinate` that it is coordinate k of n of the thread.
     """
 
-    __slots__ = ("_ids", "coordinate", "literal", "nonneg", "type")
+    __slots__ = ("_ids", "coordinate", "literal", "nonneg", "type", "wraps")
 
-    def __init__(self, type, ids, literal=None, nonneg=False, coordinate=None):
+    def __init__(self, type, ids, literal=None, nonneg=False, coordinate=None, wraps=False):
         self.type = type
         self._ids = ids
         self.literal = literal
         self.nonneg = nonneg
         self.coordinate = coordinate
+        self.wraps = wraps
 
     @property
     def ids(self):
@@ -33,6 +35,11 @@ class Value:
     def id(self):
         """The id of a scalar."""
         return self.ids[0]
+
+    @property
+    def never_negative(self):
+        """Whether the value cannot be negative even if integers on the way wrapped."""
+        return self.nonneg and not self.wraps
 
     @property
     def kind(self):

@@ -7,6 +7,7 @@ import numpy as np
 from .. import _weft
 from ..types import composites, numpy_types, structs
 from ..types.annotations import ArrayType, dimensions_of, element_type, is_concrete, type_name
+from . import showing
 from .device import device_from, get_device, of_native
 
 
@@ -137,11 +138,11 @@ class array(_weft.Array):
         return str(self.numpy()) if not self.is_freed else "array(freed)"
 
     def __repr__(self):
-        return f"{self.numpy()!r}, shape={self.shape}, dtype={type_name(self.dtype)}, device={self.alias_of_device()}"
+        return showing.array_text(self)
 
-    def alias_of_device(self):
-        """The device's name."""
-        return self.native_device.name
+    def _repr_html_(self):
+        """What notebooks show."""
+        return showing.array_html(self)
 
     def list(self):
         """The elements as a list of numbers, of values of the package, or of structs, in row-major order."""

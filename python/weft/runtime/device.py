@@ -70,6 +70,12 @@ class Device:
     def __repr__(self):
         return f"'{self.alias}'"
 
+    def _repr_html_(self):
+        """What notebooks show."""
+        from .showing import device_html
+
+        return device_html(self)
+
     def __eq__(self, other):
         if isinstance(other, str):
             try:

@@ -4,6 +4,7 @@ import functools
 
 from ..language.functions import Overloads, written_annotations
 from ..types import annotations
+from . import showing
 from .module import get_module
 
 
@@ -61,7 +62,11 @@ class Function(Overloads):
         raise RuntimeError(f"Error calling function '{self.key}', no overload found for arguments ({shown},)")
 
     def __repr__(self):
-        return f"<Function {self.key}>"
+        return showing.function_text(self)
+
+    def _repr_html_(self):
+        """What notebooks show."""
+        return showing.code_html(repr(self)[1:-1], [overload.function for overload in self.overloads])
 
 
 def references_of(function):

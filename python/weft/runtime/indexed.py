@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import _weft
 from ..types.annotations import ArrayType, dimensions_of, type_name
+from . import showing
 from .array import element_of, from_data
 from .device import get_device, of_native
 
@@ -129,7 +130,11 @@ class indexedarray:
         return str(self.numpy())
 
     def __repr__(self):
-        return f"{self.numpy()!r}, shape={self.shape}, dtype={type_name(self.dtype)}, device={self.native_device.name}"
+        return f"indexed{showing.array_text(self)}"
+
+    def _repr_html_(self):
+        """What notebooks show."""
+        return showing.array_html(self)
 
 
 def check_list(data, one):

@@ -14,6 +14,7 @@ from ..language.source import source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name
+from . import showing
 from .identity import identity_of, is_settled
 from .module import Module, get_module
 
@@ -171,8 +172,21 @@ class Kernel(_weft.KernelHandle):
             made.append(kind)
         return self.instance(made)
 
+    def ir(self):
+        """The kernel in the library's own representation, as text; it is traced now if it was not.
+
+        Errors: RuntimeError for a kernel whose arguments decide its types: ask one of its overloads.
+        """
+        if self.is_generic:
+            raise RuntimeError(f"the arguments of kernel {self.key} decide its types: ask one of its overloads")
+        return self.native_kernel().dump("ir")
+
     def __repr__(self):
-        return f"<Kernel {self.key}>"
+        return showing.kernel_text(self)
+
+    def _repr_html_(self):
+        """What notebooks show."""
+        return showing.code_html(repr(self)[1:-1], [self.func])
 
 
 def key_of(function):

@@ -51,8 +51,16 @@ class StructInstance:
     __hash__ = None
 
     def __repr__(self):
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self)._wp_fields_)
+        from ..runtime.showing import array_brief  # which knows arrays
+
+        fields = ", ".join(f"{name}={array_brief(getattr(self, name))}" for name in type(self)._wp_fields_)
         return f"{type(self).__name__}({fields})"
+
+    def _repr_html_(self):
+        """What notebooks show."""
+        from ..runtime.showing import struct_html
+
+        return struct_html(self)
 
     def assign(self, other):
         """Copies all fields of another instance of the same struct."""
