@@ -114,6 +114,8 @@ def compared(args):
     a, b = args[0], args[1]
     if isinstance(a, Value) and isinstance(b, Value):
         a, b = operators.of_one_type(a, b, "expect_eq")
+        if not same_type(a.type, b.type):
+            raise CodegenError("Can't test equality for objects with different types")
     return a, b
 
 

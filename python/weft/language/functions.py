@@ -13,8 +13,9 @@ from ..types import annotations
 from ..types.annotations import type_name
 from . import references
 from .arrays import indexed
-from .emitter import Emission, Environment, adapted_to
+from .emitter import Emission, Environment, adapted_to, assertions
 from .errors import CodegenError
+from .names import object_of
 from .source import source_of
 from .statics import apart, of_python
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
@@ -53,6 +54,7 @@ class Overload:
         self.gradient = None
         self.replay = None
         self.reference_types_ = None
+        self.asserts = None  # not known yet
 
     @property
     def has_references(self):
@@ -194,6 +196,8 @@ class Code:
 
     def call(self, values):
         """The result of a call."""
+        if assertions.get() and self.may_stop():
+            return self.trace(values)
         if self.in_place is None:
             self.in_place = may_return_arrays(self) and not crosses(self.rehearsed())
         if self.in_place:
@@ -201,6 +205,15 @@ class Code:
         arguments = tuple(part for value in values for part in flatten(value))
         ids = _weft.call_func(self.native, arguments)
         return None if self.result is None else from_ids(self.result, ids)
+
+    def may_stop(self):
+        """Whether the function, or one that it calls, asserts something: only a kernel's own code can end a thread, so
+        that the function is traced in the place of its calls. One with derivatives of its own is not.
+        """
+        if self.overload.gradient is not None or self.overload.replay is not None:
+            return False
+        given = [kind.object for kind in self.kinds if isinstance(kind, StaticKind)]
+        return any(asserts(o) for f in given if isinstance(f, Overloads) for o in f.overloads) or asserts(self.overload)
 
     def rehearsed(self):
         """The result of the function, from a trace of its own with parameters of the same types."""
@@ -213,6 +226,29 @@ class Code:
         params = [p for kind in self.kinds for p in native_parameters(kind)]
         apart(_weft.Kernel(self.overload.name, self.source.file, self.source.line, params, body).ir_hash)
         return held[0]
+
+
+def asserts(overload, seen=()):
+    """Whether the code of an overload, or of a function that it names, holds an assertion. Found once."""
+    if overload.asserts is None and overload not in seen:
+        nodes = [n for statement in source_of(overload.function).body for n in ast.walk(statement)]
+        named = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
+        found = any(isinstance(n, ast.Assert) for n in nodes)
+        functions = (function_named(n, overload.environment.find) for n in named)
+        found = found or any(asserts(o, (*seen, overload)) for f in functions if f is not None for o in f.overloads)
+        if seen and not found:
+            return False  # what stands in `seen` may be part of the answer
+        overload.asserts = found
+    return bool(overload.asserts)
+
+
+def function_named(node, find):
+    """The functions of kernels that a name, or a chain of them, means; None for anything else."""
+    try:
+        found = object_of(node, find)
+    except (KeyError, AttributeError, NameError, CodegenError):
+        return None
+    return found if isinstance(found, Overloads) else None
 
 
 def native_parameters(kind):

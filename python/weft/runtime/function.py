@@ -1,6 +1,9 @@
 """Functions that kernels call: ``@wp.func``."""
 
 import functools
+import typing
+from collections.abc import Callable
+from typing import Any
 
 from ..language.functions import Overloads, written_annotations
 from ..types import annotations
@@ -103,6 +106,20 @@ def type_of_argument(value):
     if annotations.is_concrete(element):
         return annotations.ArrayType(element, value.ndim)
     return type(value)
+
+
+P = typing.ParamSpec("P")
+R = typing.TypeVar("R")
+
+
+@typing.overload
+def func(f: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@typing.overload
+def func(
+    *, name: str | None = None, module: Any = None, **options: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def func(f=None, *, name=None, module=None, **_):

@@ -8,7 +8,7 @@ import weakref
 
 from .. import _weft, config
 from ..language.arrays import indexed
-from ..language.emitter import Emission, Environment
+from ..language.emitter import Emission, Environment, asserting
 from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
 from ..language.source import source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
@@ -98,7 +98,8 @@ class Kernel(_weft.KernelHandle):
         """The kernel as the module has it. Nothing is traced yet."""
         if self.fixed is None:
             source = source_of(self.func)
-            options = {"max_unroll": self.option("max_unroll")}
+            checks = self.option("mode") == "debug"
+            options = {"max_unroll": self.option("max_unroll"), "assertions": checks}
             self.fixed = _weft.Kernel(
                 self.key,
                 source.file,
@@ -107,7 +108,7 @@ class Kernel(_weft.KernelHandle):
                 functools.partial(trace, source, self.key, self.environment, self.parameters, options),
                 block=0,
                 contract=bool(self.option("fuse_fp")),
-                checks=self.option("mode") == "debug",
+                checks=checks,
                 finite=bool(self.option("verify_fp")),
             )
         return self.fixed
@@ -196,7 +197,8 @@ def trace(source, key, environment, parameters, options, args):
     arguments = {}
     for (name, kind), part in zip(parameters, args):
         arguments[name] = argument(name, kind, part)
-    Emission(source, key, environment, False, options).run(arguments)
+    with asserting(options["assertions"]):
+        Emission(source, key, environment, False, options).run(arguments)
 
 
 def argument(name, kind, part):
@@ -265,6 +267,9 @@ def kernel(f=None, *, name=None, enable_backward=None, module=None, launch_bound
 unique_ = weakref.WeakValueDictionary()
 """The kernels in modules of their own that are still in use, by what they do."""
 
+OPTIONS_OF_PACKAGE = ("mode", "max_unroll", "fuse_fp", "verify_fp")
+"""What kernels take from weft.config where neither they nor their modules say it."""
+
 
 def unique_kernel(function, name, options):
     """The kernel of a function in a module of its own: the one that there is already if it was defined before, with the
@@ -275,7 +280,8 @@ def unique_kernel(function, name, options):
         if not is_settled(function):
             raise TypeError("it may see something else the next time")
         annotated = tuple(function.__annotations__.items())
-        settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)))
+        package = tuple(getattr(config, option) for option in OPTIONS_OF_PACKAGE)
+        settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)), package)
         key = (identity_of(function), function.__module__, function.__qualname__, name, annotated, settings)
         known = unique_.get(key)
     except TypeError:  # something that cannot be a key

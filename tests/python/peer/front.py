@@ -4,11 +4,14 @@ A name that weft lacks is a stand-in, so that the other tests of its file run: a
 where it expects an error.
 """
 
+import functools
 import importlib.util
+import os
 import sys
 from types import ModuleType
 
 import weft
+from weft.language.calls import of_python
 
 __path__ = [__path__[0]]  # noqa: F821  (of the package, whose tests are the wheel's)
 
@@ -121,10 +124,12 @@ for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logg
 def of_present(make):
     """A function that makes a type, and a stand-in of a stand-in: of bfloat16."""
 
+    @functools.wraps(make)
     def made(*args, **keywords):
         absent = [value for value in (*args, *keywords.values()) if isinstance(value, Absent)]
         return absent[0] if absent else make(*args, **keywords)
 
+    made._wp_key_ = of_python(make)  # kernels call it
     return made
 
 
@@ -148,6 +153,8 @@ class Sample:
 for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
     _of = importlib.import_module(f"weft.{_name}") if importlib.util.find_spec(f"weft.{_name}") else None
     globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
+_assets = os.path.join(os.path.dirname(os.path.realpath(os.path.join(__path__[0], "tests"))), "examples", "assets")
+examples = place("examples", ModuleType("examples"), get_asset_directory=lambda: _assets)
 fem = place("fem", ModuleType("fem"), Sample=Sample)
 
 
