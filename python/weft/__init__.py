@@ -133,6 +133,7 @@ from .runtime.stream import synchronize_stream as synchronize_stream
 from .runtime.stream import wait_event as wait_event
 from .runtime.stream import wait_stream as wait_stream
 from .runtime.tape import Tape as Tape
+from .types.annotations import fixedarray as fixedarray
 from .types.annotations import ref as ref
 from .types.matrices import matrix_from_cols as matrix_from_cols
 from .types.matrices import matrix_from_rows as matrix_from_rows

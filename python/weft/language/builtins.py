@@ -558,6 +558,7 @@ HANDLERS = {
     "unot": unary_function("unot", lambda value: operators.logical_not(operators.truth(value))),
     "copy": copied,
     "sign": sign,
+    "inverse_approx": lambda args: library.call("inverse", args.values, args.keywords),
     "quat_from_matrix": quat_from_matrix,
     "closest_point_edge_edge": closest_point_edge_edge,
     "intersect_tri_tri": intersect_tri_tri,
@@ -570,3 +571,4 @@ for _name in library.DRAWS:
     HANDLERS[_name] = draw(_name)
 for _name in ("add", "sub", "mul", "div", "mod", "floordiv", "bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
     HANDLERS[_name] = operator_function(_name)
+HANDLERS["div_approx"] = operator_function("div")  # devices choose how they divide, which config.fast_math is for

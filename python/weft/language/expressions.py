@@ -7,6 +7,7 @@ from ..types import scalars, vectors
 from ..types.annotations import same_type
 from . import calls, operators, places
 from .emitter import conditional
+from .errors import CodegenTypeError
 from .operators import BINARY, COMPARE
 from .values import Static, StructValue, TupleValue, Value, adapted, literal, name_of_type
 
@@ -133,6 +134,10 @@ def chained(e, node, k, result, left):
 
     def rest():
         right = evaluate(e, node.comparators[k])
+        if isinstance(left, Value) and isinstance(right, Value) and (left.literal is None) is (right.literal is None):
+            if not same_type(left.type, right.type):
+                kinds = f"{name_of_type(left)} and {name_of_type(right)}"
+                e.error(node, f"Cannot chain comparisons of unequal types: {kinds}", CodegenTypeError)
         return chained(e, node, k + 1, comparison(e, node, node.ops[k], left, right), right)
 
     return short_circuit(e, result, False, rest)

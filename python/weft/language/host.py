@@ -139,7 +139,10 @@ def call(key, args, keywords):
     def emit():
         values = [of_python(sequence_value(a)) for a in given]
         named = {name: of_python(value) for name, value in keywords.items()}
-        return calls.run(key, builtins.Arguments(None, HostCall(), values, named, 1))
+        value = calls.run(key, builtins.Arguments(None, HostCall(), values, named, 1))
+        if isinstance(value, Value) and type(value.literal) is int:  # of bare integers, which are of 32 bits here
+            return operators.converted(value, scalars.int32)
+        return value
 
     try:
         result = evaluated(emit)

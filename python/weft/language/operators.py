@@ -270,12 +270,13 @@ ARITHMETIC = {
     "bit_xor": bitwise,
 }
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+SIGNED = {k.native.size: k for k in (scalars.int8, scalars.int16, scalars.int32, scalars.int64)}
 
 
 def compare(name, a, b):
-    """Comparisons of numbers; of values with several components only == and !=."""
+    """Comparisons of numbers, also of two types; of values with several components only == and !=, and of one type."""
     if not same_type(a.type, b.type):
-        refuse(name, a, b)
+        a, b = of_common_type(name, a, b)
     if a.kind != "scalar":
         if name not in ("eq", "ne"):
             refuse(name, a, b)
@@ -286,6 +287,26 @@ def compare(name, a, b):
     if name in ("gt", "ge"):
         a, b, name = b, a, "lt" if name == "gt" else "le"
     return Value(scalars.bool, _weft.binary(OPS[name], a.ids, b.ids))
+
+
+def of_common_type(name, a, b):
+    """Two numbers of different types, as comparisons take them: of a whole number and a real one both as real ones, else as
+    the wider type, or, of whole numbers of which one has a sign, as one with a sign that holds both.
+
+    Errors: CodegenError for values with components, and for whole numbers that no type holds.
+    """
+    if a.kind != "scalar" or b.kind != "scalar":
+        refuse(name, a, b)
+    kinds = [scalars.int32 if v.scalar is scalars.bool else v.scalar for v in (a, b)]
+    reals = [k for k in kinds if issubclass(k, scalars.FloatScalar)]
+    widest = max(reals or kinds, key=lambda k: k.native.size)
+    if len(reals) == 1 and widest is scalars.float16:
+        widest = scalars.float32
+    if not reals and kinds[0].signed != kinds[1].signed:
+        widest = SIGNED.get(max(k.native.size if k.signed else 2 * k.native.size for k in kinds))
+        if widest is None:
+            refuse(name, a, b)
+    return converted(a, widest), converted(b, widest)
 
 
 def logical_not(value):

@@ -11,7 +11,7 @@ from .array import array
 def convert(kernel, position, param, value):
     """The argument as the module takes it. The launch calls it for what it does not know.
 
-    Errors: RuntimeError and TypeError that name kernel and argument.
+    Errors: RuntimeError, TypeError and ValueError that name kernel and argument.
     """
     name, kind = kernel.parameters[position] if not kernel.is_generic else open_parameter(kernel, position, param)
     if isinstance(kind, ArrayType):
@@ -82,6 +82,8 @@ def convert_value(kernel, name, kind, value):
         if not isinstance(number, (int, float)):
             raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has type {type(value).__name__}.")
         return kind.clean(number)
+    if value is None:
+        raise ValueError(f"{where}: Failed to convert argument for param {name} to {kind.__name__}: nothing is given.")
     if not hasattr(value, "__len__"):
         raise RuntimeError(f"{where} expects {kind.__name__} but got a single value of type {type(value).__name__}.")
     numbers = composites.flatten(value)

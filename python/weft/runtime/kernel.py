@@ -288,7 +288,7 @@ def unique_kernel(function, name, options):
         key = known = None
     if known is not None:
         return known
-    home = Module(f"{function.__module__}.{function.__qualname__}")
+    home = Module(f"{function.__module__}.{name or function.__qualname__}")
     home.options.update(module_options)
     made = Kernel(function, key=name, module=home, options=options)
     if key is not None:

@@ -59,6 +59,16 @@ class ArrayType:
         return f"wp.array{'' if self.ndim == 1 else str(self.ndim) + 'd'}[{dtype}]"
 
 
+class fixedarray:
+    """``wp.fixedarray(shape=(2, 3), dtype=int)`` annotates what a function takes or returns: an array that a kernel makes
+    for a thread with ``zeros(shape, dtype)``. Functions take and return it as any array of as many dimensions.
+    """
+
+    def __new__(cls, dtype=Any, shape=None, ndim=None):
+        extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        return ArrayType(dtype, len(extents) or ndim or 1)
+
+
 def written(dtype):
     """An element type as a program would write it."""
     from .named import NAMED

@@ -7,6 +7,7 @@ where it expects an error.
 import functools
 import importlib.util
 import os
+import re
 import sys
 from types import ModuleType
 
@@ -26,8 +27,8 @@ class Absent:
     def __init__(self, name):
         self.__name__ = name
 
-    loading = True
-    """While files are loaded a call gives a stand-in, too: decorators and annotations fail no file."""
+    loading = not any(part.startswith("warp.examples") for part in sys.orig_argv)
+    """While files are loaded a call gives a stand-in, too: decorators and annotations fail no file. Not so in examples."""
 
     def use(self, while_loading):
         """What a use of the name gives while files are loaded. Errors: NotThere later."""
@@ -41,7 +42,7 @@ class Absent:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if name == "_wp_key_":  # a kernel calls it
+        if name in ("_wp_key_", "overloads"):  # a kernel calls it
             return self.use(None)
         return Absent(f"{self.__name__}.{name}")
 
@@ -61,30 +62,44 @@ class Absent:
         return id(self)
 
 
+_wheel = os.path.dirname(os.path.realpath(os.path.join(__path__[0], "tests")))
+
+
+def names_of(file):
+    """The names that stand in one of the peer's files, its own among them; none if there is no such file."""
+    path = os.path.join(_wheel, file)
+    if not os.path.exists(path):
+        return set()
+    with open(path) as text:
+        return set(re.findall(r"[A-Za-z_]\w*", text.read()))
+
+
 class Front(ModuleType):
     """A module that is one of weft's, with stand-ins for what that lacks."""
 
     def __init__(self, name, of, **more):
-        super().__init__(name)
+        super().__init__(f"warp.{name}")
         self.__dict__.update({k: v for k, v in vars(of).items() if not k.startswith("__")})
         self.__dict__.update(more)
         self.__dict__["__path__"] = []
+        self.__dict__["_names"] = names_of(f"{name}.py")
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or self._names and name not in self._names:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         return Absent(f"{self.__name__}.{name}")
 
 
 def place(name, of, **more):
     """Makes a module importable under the peer's name."""
-    made = Front(f"warp.{name}", of, **more)
+    made = Front(name, of, **more)
     sys.modules[f"warp.{name}"] = made
     return made
 
 
 def private(weft):
     """What tests take from the peer's private modules, by the names that it has there."""
+    from weft.runtime.module import modules_
     from weft.types import numpy_types, scalars
     from weft.runtime.mapping import map_cache
     from weft.types.annotations import ArrayType, RefType
@@ -106,6 +121,7 @@ def private(weft):
             _IndexedArrayAnnotation=ArrayType,
         ),
         "utils": dict(map_cache=map_cache),
+        "context": dict(user_modules=modules_),
     }
 
 
@@ -114,7 +130,7 @@ config = weft.config
 sys.modules["warp.config"] = weft.config
 _private = private(weft)
 weft.Kernel.adj = property(lambda kernel: Absent("Kernel.adj"))  # generated code, which weft has none of
-_src = Front("warp._src", ModuleType("_src"))
+_src = Front("_src", ModuleType("_src"))
 sys.modules["warp._src"] = _src
 for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):
     _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft
@@ -153,12 +169,30 @@ class Sample:
 for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
     _of = importlib.import_module(f"weft.{_name}") if importlib.util.find_spec(f"weft.{_name}") else None
     globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
-_assets = os.path.join(os.path.dirname(os.path.realpath(os.path.join(__path__[0], "tests"))), "examples", "assets")
-examples = place("examples", ModuleType("examples"), get_asset_directory=lambda: _assets)
 fem = place("fem", ModuleType("fem"), Sample=Sample)
 
 
+_names = names_of("__init__.pyi")
+
+
 def __getattr__(name):
-    if name.startswith("__"):
-        raise AttributeError(name)
+    if name.startswith("__") or not (hasattr(weft, name) or name in _names):
+        raise AttributeError(f"module 'warp' has no attribute '{name}'")  # as the peer says
     return getattr(weft, name, None) or Absent(name)
+
+
+def loaded(load):
+    """A way to load modules that leaves out kernels with stand-ins: these fail at their launches."""
+
+    @functools.wraps(load)
+    def made(*args, **keywords):
+        try:
+            return load(*args, **keywords)
+        except NotThere:
+            return args[0]
+
+    return made
+
+
+_module = type(weft.get_module("warp"))
+_module.load = loaded(_module.load)

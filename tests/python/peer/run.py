@@ -43,13 +43,13 @@ def environment(folder, version):
 
 
 def front(folder, wheel):
-    """Makes the package `warp` that is weft, with the wheel's tests in it. Returns the folder to import it from."""
+    """Makes the package `warp` that is weft, with the wheel's tests and examples. Returns the folder to import it from."""
     package = folder / "front" / "warp"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text((HERE / "front.py").read_text())
-    tests = package / "tests"
-    if not tests.exists():
-        tests.symlink_to(wheel / "tests")
+    for name in ("tests", "examples"):
+        if not (package / name).exists():
+            (package / name).symlink_to(wheel / name)
     return package.parent
 
 
