@@ -40,6 +40,7 @@ from .interop.torch import from_torch as from_torch
 from .interop.torch import stream_from_torch as stream_from_torch
 from .interop.torch import stream_to_torch as stream_to_torch
 from .interop.torch import to_torch as to_torch
+from .language import formats as _formats
 from .language.builtin import Builtin as _Builtin
 from .language.derivatives import func_grad as func_grad
 from .language.derivatives import func_replay as func_replay
@@ -95,8 +96,13 @@ from .runtime.device import synchronize_device as synchronize_device
 from .runtime.function import Function as Function
 from .runtime.function import func as func
 from .runtime.geometry import Bvh as Bvh
+from .runtime.geometry import BvhQuery as BvhQuery
 from .runtime.geometry import HashGrid as HashGrid
+from .runtime.geometry import HashGridQuery as HashGridQuery
 from .runtime.geometry import Mesh as Mesh
+from .runtime.geometry import MeshQuery as MeshQuery
+from .runtime.geometry import MeshQueryAABB as MeshQueryAABB
+from .runtime.geometry import is_cubql_available as is_cubql_available
 from .runtime.graph import Graph as Graph
 from .runtime.graph import ScopedCapture as ScopedCapture
 from .runtime.graph import capture_begin as capture_begin
@@ -147,8 +153,10 @@ from .types.quaternions import quaternion as quaternion
 from .types.quaternions import transformation as transformation
 from .types.scalars import SCALARS as _SCALARS
 from .types.scalars import bool as bool  # noqa: A004
+from .types.scalars import uint64 as handle
 from .types.structs import struct as struct
 from .utils import ScopedTimer as ScopedTimer
+from .utils import transform_expand as transform_expand
 
 __version__ = config.version = _weft.version
 
@@ -203,6 +211,7 @@ def init():
 
 def _show(line):
     """Writes a line that a kernel printed."""
+    line = _formats.rewritten(line)
     _sys.stdout.write(line if line.endswith("\n") else line + "\n")
 
 

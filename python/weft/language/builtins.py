@@ -1,12 +1,11 @@
 """Functions of kernels that are more than a call of the library: threads, reports, choices, atomics, draws."""
 
 import ast
-import re
 
 from .. import _weft
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.annotations import same_type
-from . import constructors, library, operators
+from . import constructors, formats, library, operators
 from .emitter import adapted_to
 from .errors import CodegenError, CodegenTypeError
 from .arrays.indexed import plain
@@ -39,6 +38,9 @@ class Arguments:
 
     def assign(self, k, value):
         """Assigns to the variable that argument k names. Errors: CodegenError if it names none."""
+        if self.e is None:  # on the host
+            self.node.assigned[k] = value
+            return
         from .statements import assign_to
 
         assign_to(self.e, self.node.args[k], value)
@@ -95,7 +97,7 @@ def printf(args):
         raise CodegenError("the first argument of printf() is a string")
     if len(args) > 33:
         raise CodegenError("the maximum number of variadic arguments that can be passed to `printf` is 32")
-    pieces = re.split(r"%(?!%)[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?[diouxXeEfFgGcs]", args[0].object)
+    pieces, directives = formats.parts_of(args[0].object)
     if len(pieces) != len(args):
         raise CodegenError(f"the format of printf() has {len(pieces) - 1} directives for {len(args) - 1} values")
     items = []
@@ -103,7 +105,7 @@ def printf(args):
         if piece:
             items.append(piece.replace("%%", "%"))
         if k + 1 < len(pieces):
-            items.extend(printed(args[k + 1]))
+            items.extend(formats.marked(directives[k], printed(args[k + 1])))
     if items and isinstance(items[-1], str):
         items[-1] = items[-1].removesuffix("\n")
     _weft.print_items(tuple(items))
@@ -408,11 +410,11 @@ def copysign(args):
         library.no_form("copysign", args.values)
     if not same_type(x.type, y.type):
         library.no_form("copysign", args.values)
-    size = x.scalar.native.size
-    word = {2: _weft.INT16, 4: _weft.INT32, 8: _weft.INT64}[size]
-    negative = _weft.binary(operators.OPS["lt"], _weft.bitcast(word, y.ids), (_weft.constant(word, 0),))
-    magnitude = _weft.unary(operators.OPS["abs"], x.ids)
-    return Value(x.type, _weft.select(negative, _weft.unary(operators.OPS["neg"], magnitude), magnitude))
+    word = {2: _weft.INT16, 4: _weft.INT32, 8: _weft.INT64}[x.scalar.native.size]
+    zero_word = (_weft.constant(word, 0),)
+    signs = [_weft.binary(operators.OPS["lt"], _weft.bitcast(word, v.ids), zero_word) for v in (x, y)]
+    same = _weft.binary(operators.OPS["eq"], *signs)  # so that the derivative is that of the chosen one at 0 too
+    return Value(x.type, _weft.select(same, x.ids, _weft.unary(operators.OPS["neg"], x.ids)))
 
 
 def quat_from_matrix(args):

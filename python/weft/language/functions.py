@@ -16,7 +16,7 @@ from .arrays import indexed
 from .emitter import Emission, Environment, adapted_to, assertions
 from .errors import CodegenError
 from .names import object_of
-from .source import source_of
+from .source import keep_source, source_of
 from .statics import apart, of_python
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
 
@@ -44,6 +44,7 @@ class Overload:
     """One Python function among those of a name: parameters, annotations, and the codes that calls have needed."""
 
     def __init__(self, function, name, options=None):
+        keep_source(function)
         self.function = function
         self.name = name
         self.options = options or {}
@@ -232,23 +233,37 @@ def asserts(overload, seen=()):
     """Whether the code of an overload, or of a function that it names, holds an assertion. Found once."""
     if overload.asserts is None and overload not in seen:
         nodes = [n for statement in source_of(overload.function).body for n in ast.walk(statement)]
-        named = [n for n in nodes if isinstance(n, (ast.Name, ast.Attribute))]
         found = any(isinstance(n, ast.Assert) for n in nodes)
-        functions = (function_named(n, overload.environment.find) for n in named)
-        found = found or any(asserts(o, (*seen, overload)) for f in functions if f is not None for o in f.overloads)
+        functions = named_functions(nodes, overload.environment.find)
+        found = found or any(asserts(o, (*seen, overload)) for f in functions for o in f.overloads)
         if seen and not found:
             return False  # what stands in `seen` may be part of the answer
         overload.asserts = found
     return bool(overload.asserts)
 
 
-def function_named(node, find):
-    """The functions of kernels that a name, or a chain of them, means; None for anything else."""
-    try:
-        found = object_of(node, find)
-    except (KeyError, AttributeError, NameError, CodegenError):
-        return None
-    return found if isinstance(found, Overloads) else None
+def named_functions(nodes, find):
+    """The functions of kernels that names among the nodes of a tree mean, and chains of names."""
+    for node in nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            try:
+                found = object_of(node, find)
+            except (KeyError, AttributeError, NameError, CodegenError):
+                continue
+            if isinstance(found, Overloads):
+                yield found
+
+
+def names_function(code, find, wanted, seen=()):
+    """Whether a function of Python, or one that it names, names the functions `wanted` at present."""
+    nodes = [n for statement in source_of(code).body for n in ast.walk(statement)]
+    for functions in named_functions(nodes, find):
+        if functions is wanted:
+            return True
+        for o in functions.overloads:
+            if o not in seen and names_function(o.function, o.environment.find, wanted, (*seen, o)):
+                return True
+    return False
 
 
 def native_parameters(kind):

@@ -138,7 +138,10 @@ def func(f=None, *, name=None, module=None, **_):
             known = Function(function, key=key, module=home)
             home.functions[key] = known
         elif known.has(function):
-            known = known.redefined(function)  # kernels that were given the one before keep it
+            from .kernel import forget_traces  # which needs functions first
+
+            forget_traces(known)
+            known = known.redefined(function)  # kernels that were given the one before as a value keep it
             home.functions[key] = known
         else:
             known.add(function)

@@ -1,5 +1,7 @@
 """Structures that kernels query: triangle meshes, hierarchies of boxes, hash grids. Kernels get their ids (uint64)."""
 
+import typing
+
 from .. import _weft
 from ..types import scalars
 from ..types.named import NAMED
@@ -9,6 +11,35 @@ vec3 = NAMED["vec3"]
 
 # Ways to build a tree that programs name, and the library's.
 BUILDERS = {"sah": "hploc", "median": "hploc", "lbvh": "lbvh", "cubql": "hploc", None: "hploc"}
+
+
+def is_cubql_available():
+    """False: there is no builder of that name. Programs that name it all the same get the library's, see BUILDERS."""
+    return False
+
+
+class Query:
+    """Annotates the parameter of a function that goes through a query of its caller: ``wp.BvhQuery`` and kin. Which query
+    it is is known while a kernel is traced.
+    """
+
+    _wp_annotation_ = typing.Any
+
+
+class BvhQuery(Query):
+    """Annotates a query of a hierarchy of boxes."""
+
+
+class MeshQuery(Query):
+    """Annotates a query for triangles of a mesh."""
+
+
+class MeshQueryAABB(Query):
+    """Annotates a query for triangles of a mesh in a box."""
+
+
+class HashGridQuery(Query):
+    """Annotates a query for points of a grid."""
 
 
 def checked(array, dtype, what):

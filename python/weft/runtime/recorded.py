@@ -3,6 +3,7 @@
 from .. import _weft
 from ..types.annotations import ArrayType
 from ..types.composites import Composite
+from ..types.structs import zero_of
 from .conversion import convert_value
 
 
@@ -74,7 +75,7 @@ class Launch:
 
 def default_of(kind):
     """The argument for a parameter that was not set: zero, or no array."""
-    return None if isinstance(kind, ArrayType) else kind()
+    return None if isinstance(kind, ArrayType) else zero_of(kind)
 
 
 def record(kernel, dim, args, device, stream, adjoint=False, inputs=0, adj_inputs=None, adj_outputs=None):

@@ -64,6 +64,8 @@ class fixedarray:
     for a thread with ``zeros(shape, dtype)``. Functions take and return it as any array of as many dimensions.
     """
 
+    _wp_is_array_ = True
+
     def __new__(cls, dtype=Any, shape=None, ndim=None):
         extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
         return ArrayType(dtype, len(extents) or ndim or 1)

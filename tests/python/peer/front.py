@@ -71,7 +71,8 @@ def names_of(file):
     if not os.path.exists(path):
         return set()
     with open(path) as text:
-        return set(re.findall(r"[A-Za-z_]\w*", text.read()))
+        found = re.findall(r"^ *(?:from .* import .* as (\w+)|(?:def|class) (\w+)|(\w+) *[:=])|^ +(\w+),?$", text.read(), re.M)
+    return {name for names in found for name in names if name}
 
 
 class Front(ModuleType):
@@ -172,7 +173,7 @@ for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
 fem = place("fem", ModuleType("fem"), Sample=Sample)
 
 
-_names = names_of("__init__.pyi")
+_names = names_of("__init__.pyi") | names_of("__init__.py")
 
 
 def __getattr__(name):
