@@ -40,7 +40,6 @@ from .interop.torch import from_torch as from_torch
 from .interop.torch import stream_from_torch as stream_from_torch
 from .interop.torch import stream_to_torch as stream_to_torch
 from .interop.torch import to_torch as to_torch
-from .language import formats as _formats
 from .language.builtin import Builtin as _Builtin
 from .language.derivatives import func_grad as func_grad
 from .language.derivatives import func_replay as func_replay
@@ -54,6 +53,7 @@ from .language.queries import MeshQueryPoint as MeshQueryPoint
 from .language.queries import MeshQueryRay as MeshQueryRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
+from .runtime import formats as _formats
 from .runtime.arithmetic import add_operators as _add_operators
 from .runtime.array import array as array
 from .runtime.array import array1d as array1d

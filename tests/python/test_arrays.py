@@ -163,3 +163,24 @@ def test_arrays_around_pointers_of_others(cpu):
     assert wp.zeros(0, dtype=float).ptr is None
     with pytest.raises(ValueError, match="non-negative"):
         wp.zeros((2, -1), dtype=float)
+
+
+def test_structs_that_hold_arrays_are_no_elements():
+    @wp.struct
+    class Inner:
+        values: wp.array(dtype=float)
+
+    @wp.struct
+    class Outer:
+        n: int
+        inner: Inner
+
+    made = wp.zeros(2, dtype=Outer)
+    value = Outer(3)
+    made.fill_(value)
+    assert made.numpy()["n"].tolist() == [3, 3]
+    value.inner.values = wp.zeros(2, dtype=float)
+    with pytest.raises(RuntimeError, match="Outer.inner.values is an array"):
+        made.fill_(value)
+    with pytest.raises(RuntimeError, match="Outer.inner.values is an array"):
+        wp.full(2, value, dtype=Outer)

@@ -184,3 +184,15 @@ def test_the_length_of_a_capsule_is_said_and_known_where_it_begins():
     for kernel, message in ((unsaid, "needs its length"), (late, "known where its query begins")):
         with pytest.raises(wp.WarpCodegenError, match=message):
             wp.launch(kernel, dim=1, inputs=[wp.uint64(0), wp.vec3()])
+
+
+def test_ids_are_handles(device):
+    @wp.kernel
+    def k(mesh: wp.handle, out: wp.array(dtype=wp.vec3)):
+        out[0] = wp.mesh_eval_position(mesh, 0, 1.0, 0.0)
+
+    out = wp.zeros(1, dtype=wp.vec3)
+    mesh = square()
+    wp.launch(k, dim=1, inputs=[mesh.id, out])
+    first = mesh.points.numpy()[mesh.indices.numpy()[0]]
+    assert np.allclose(out.numpy()[0], first) and not wp.is_cubql_available()

@@ -5,7 +5,8 @@ import ast
 from .. import _weft
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.annotations import same_type
-from . import constructors, formats, library, operators
+from ..runtime import formats
+from . import constructors, library, operators
 from .emitter import adapted_to
 from .errors import CodegenError, CodegenTypeError
 from .arrays.indexed import plain

@@ -255,10 +255,12 @@ def named_functions(nodes, find):
 
 
 def names_function(code, find, wanted, seen=()):
-    """Whether a function of Python, or one that it names, names the functions `wanted` at present."""
+    """Whether a function of Python, or one that it names, names the functions `wanted` at present, or others that were
+    defined under their name.
+    """
     nodes = [n for statement in source_of(code).body for n in ast.walk(statement)]
     for functions in named_functions(nodes, find):
-        if functions is wanted:
+        if functions.key == wanted.key and functions.module is wanted.module:
             return True
         for o in functions.overloads:
             if o not in seen and names_function(o.function, o.environment.find, wanted, (*seen, o)):

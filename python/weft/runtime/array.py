@@ -461,6 +461,8 @@ def element_of(dtype, value):
     if dtype.native.kind == "struct":
         if not isinstance(value, dtype):
             return dtype() if isinstance(value, (int, float)) and value == 0 else refuse_element(dtype, value)
+        if dtype.native.holds_arrays and (held := structs.held_array(value)):
+            raise RuntimeError(f"{dtype.__name__}.{held} is an array: structs that hold arrays are no elements of arrays")
         return value
     if isinstance(value, dtype):
         return value

@@ -96,6 +96,19 @@ class StructInstance:
         return tuple(parts)
 
 
+def held_array(value):
+    """The path of a field that holds an array, in a struct or in structs inside it; None if no array is set."""
+    for name in type(value)._wp_fields_:
+        field = getattr(value, name)
+        if isinstance(field, StructInstance):
+            inner = held_array(field)
+            if inner:
+                return f"{name}.{inner}"
+        elif field is not None and hasattr(field, "element_dtype"):
+            return name
+    return None
+
+
 def zero_of(annotation):
     """The value of a field that was not set."""
     if isinstance(annotation, annotations.ArrayType):

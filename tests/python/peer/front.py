@@ -173,7 +173,7 @@ for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
 fem = place("fem", ModuleType("fem"), Sample=Sample)
 
 
-_names = names_of("__init__.pyi") | names_of("__init__.py")
+_names = names_of("__init__.pyi") | names_of("__init__.py") | {"HashGridQueryH", "HashGridQueryD"}
 
 
 def __getattr__(name):
