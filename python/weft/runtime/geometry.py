@@ -25,6 +25,9 @@ class Query:
 
     _wp_annotation_ = typing.Any
 
+    def __class_getitem__(cls, item):
+        return cls  # whatever the type of the points is
+
 
 class BvhQuery(Query):
     """Annotates a query of a hierarchy of boxes."""

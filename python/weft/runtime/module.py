@@ -21,6 +21,13 @@ OPTIONS = {
     "verify_fp": False,
     "deterministic": None,
     "deterministic_max_records": 0,
+    "compile_time_trace": False,
+    "cuda_output": None,
+    "default_grid_stride": None,
+    "enable_mathdx_fft": True,
+    "enable_mathdx_gemm": True,
+    "enable_mathdx_solver": True,
+    "strip_hash": False,
 }
 """The options that a module knows, with their defaults. Those that concern compilers of others are kept and ignored."""
 

@@ -133,7 +133,7 @@ _private = private(weft)
 weft.Kernel.adj = property(lambda kernel: Absent("Kernel.adj"))  # generated code, which weft has none of
 _src = Front("_src", ModuleType("_src"))
 sys.modules["warp._src"] = _src
-for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "optim", "sparse", "texture"):
+for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "texture", "optim", "sparse", "autograd"):
     _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft
     setattr(_src, _name, place(f"_src.{_name}", _of or weft, **_private.get(_name, {})))
 

@@ -87,6 +87,7 @@ def reason_for(file, test, failure, known):
     """The reason why a test does not pass; None if reasons.txt has none."""
     matches = fnmatch.fnmatchcase
     name = file.removeprefix("tests/").removesuffix(".py")
+    failure = failure.strip()
     for files, tests, failures, reason in known:
         if matches(name, files.removesuffix(".py")) and matches(test, tests) and matches(failure, failures):
             return reason
