@@ -231,3 +231,21 @@ def test_arguments_of_recorded_launches_are_checked(device):
     assert out.numpy()[0] == 6.0
     with pytest.raises(ValueError, match="Failed to convert argument for param v to vec3f"):
         wp.launch(k, dim=1, inputs=[None, out])
+
+
+def test_recorded_launches_take_structs_and_arrays_as_ctypes(device):
+    @wp.struct
+    class Pair:
+        a: float
+        b: float
+
+    @wp.kernel
+    def k(pair: Pair, out: wp.array(dtype=float)):
+        out[0] = pair.a * pair.b
+
+    out = wp.zeros(1, dtype=float)
+    command = wp.launch(k, dim=1, inputs=[Pair(), None], record_cmd=True)
+    command.set_param_at_index_from_ctype(0, Pair(3.0, 4.0).__ctype__())
+    command.set_param_by_name_from_ctype("out", out.__ctype__())
+    command.launch()
+    assert out.numpy()[0] == 12.0

@@ -196,3 +196,26 @@ def test_ids_are_handles(device):
     wp.launch(k, dim=1, inputs=[mesh.id, out])
     first = mesh.points.numpy()[mesh.indices.numpy()[0]]
     assert np.allclose(out.numpy()[0], first) and not wp.is_cubql_available()
+
+
+def test_points_and_velocities_that_are_assigned_are_those_of_the_mesh(device):
+    @wp.kernel
+    def k(mesh: wp.uint64, out: wp.array(dtype=wp.vec3)):
+        hit = wp.mesh_query_ray(mesh, wp.vec3(0.2, 0.3, -5.0), wp.vec3(0.0, 0.0, 1.0), 100.0)
+        out[0] = wp.vec3(hit.t, 0.0, 0.0)
+        out[1] = wp.mesh_eval_velocity(mesh, 0, 1.0, 0.0)
+
+    def found(mesh):
+        out = wp.zeros(2, dtype=wp.vec3)
+        wp.launch(k, dim=1, inputs=[mesh.id, out])
+        return out.numpy()[0, 0], out.numpy()[1, 2]
+
+    still = wp.zeros(4, dtype=wp.vec3)
+    mesh = wp.Mesh(wp.array(SQUARE, dtype=wp.vec3), wp.array(FACES, dtype=int), velocities=still)
+    assert found(mesh) == (5.0, 0.0)
+    mesh.points = moved = wp.array(SQUARE + [0.0, 0.0, 2.0], dtype=wp.vec3)
+    mesh.velocities = wp.array(np.ones((4, 3)), dtype=wp.vec3)
+    assert found(mesh) == (7.0, 1.0) and mesh.points is moved
+    moved.assign(SQUARE + np.array([0.0, 0.0, 4.0], dtype=np.float32))
+    mesh.refit()
+    assert found(mesh) == (9.0, 1.0)

@@ -256,3 +256,29 @@ def test_names_of_arrays_may_have_other_dimensions(device):
     out = wp.zeros(3, dtype=float)
     wp.launch(k, dim=1, inputs=[wp.array(a), out])
     assert out.numpy().tolist() == [a[0, 1, 1], a[0, 1, 2], a[1, 1, 0]]
+
+
+def test_the_fields_of_structs_are_in_the_hash_of_a_module():
+    hashes = []
+    for kind in (int, float, int):
+
+        @wp.struct
+        class Part:
+            value: kind
+
+        @wp.kernel(module="unique", name=f"uses_{len(hashes)}")
+        def k(parts: wp.array(dtype=Part)):
+            pass
+
+        del k.module.kernels[k.key]
+        k.module.kernels["k"] = k
+        hashes.append(k.module.hash_module())
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+def test_unions_are_no_types_of_kernels():
+    with pytest.raises(RuntimeError, match="f, a: Union type annotations are only supported at Python scope"):
+
+        @wp.func
+        def f(a: wp.array(dtype=float) | float):
+            return 0.0

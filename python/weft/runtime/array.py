@@ -157,6 +157,10 @@ class array(_weft.Array):
         """The elements as a NumPy array: shared memory on the processor, a copy elsewhere."""
         return shaped_numpy(self)
 
+    def __ctype__(self):
+        """The array itself, for programs that give recorded launches their arguments so."""
+        return self
+
     def cptr(self):
         """The address of the elements on the device; 0 of an array without elements."""
         return self.ptr or 0

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from ..language.errors import CodegenError
 from ..language.functions import Overloads, written_annotations
 from ..types import annotations
 from .module import get_module
@@ -126,10 +127,15 @@ def func(f=None, *, name=None, module=None, **_):
     """Makes a function that kernels call (decorator). Parameters are annotated, as those of kernels; ``Any`` and open
     types make it generic. Further functions of the same name in one Python module are overloads of it.
 
-    Errors: CodegenError at the first use for annotations that are no types of kernels.
+    Errors: CodegenError for unions of types, and at the first use for annotations that are no types of kernels.
     """
 
     def made(function):
+        for parameter, annotation in function.__annotations__.items():
+            if annotations.is_union(annotation):
+                raise CodegenError(
+                    f"function {function.__name__}, {parameter}: Union type annotations are only supported at Python scope"
+                )
         home = get_module(module if isinstance(module, str) else function.__module__)
         key = name or function.__qualname__
         known = home.functions.get(key)

@@ -55,7 +55,8 @@ def checked(array, dtype, what):
 class Mesh(_weft.Mesh):
     """A triangle mesh: `points` (vec3), `indices` (int32, three for each face), and perhaps `velocities` of the points.
 
-    The mesh uses the arrays that it is given: after changes of the points call refit().
+    The mesh uses the arrays that it is made with: after changes of the points call refit(). Arrays that are assigned later
+    are copied into these, at once and by refit().
     Errors: RuntimeError for arrays of other types, or on different devices.
     """
 
@@ -84,33 +85,41 @@ class Mesh(_weft.Mesh):
         builder = builder_named(bvh_constructor)
         super().__init__(points, indices, velocities, support_winding_number, builder, bvh_leaf_size or 4)
         self.device = of_native(points.native_device)
-        self.points_ = points
-        self.velocities_ = velocities
+        self.points_ = self.given_points = points
+        self.velocities_ = self.given_velocities = velocities
         self.indices = indices
         self.groups = groups
 
     @property
     def points(self):
         """The positions of the vertices. Assigning other values to the array's elements needs refit()."""
-        return self.points_
+        return self.given_points
 
     @points.setter
     def points(self, points):
         if points.shape != self.points_.shape:
             raise RuntimeError("the new points must have the same shape as the original points")
-        self.points_.assign(checked(points, vec3, "Mesh points"))
+        self.given_points = checked(points, vec3, "Mesh points")
         self.refit()
+
+    def refit(self):
+        """Makes the tree fit the points as they are now."""
+        for held, given in ((self.points_, self.given_points), (self.velocities_, self.given_velocities)):
+            if given is not held:
+                held.assign(given)
+        super().refit()
 
     @property
     def velocities(self):
         """The velocities of the vertices."""
-        return self.velocities_
+        return self.given_velocities
 
     @velocities.setter
     def velocities(self, velocities):
         if self.velocities_ is None or velocities.shape != self.velocities_.shape:
             raise RuntimeError("the new velocities must have the shape of those that the mesh was made with")
-        self.velocities_.assign(checked(velocities, vec3, "Mesh velocities"))
+        self.given_velocities = checked(velocities, vec3, "Mesh velocities")
+        self.velocities_.assign(velocities)
 
 
 def builder_named(name):

@@ -6,6 +6,7 @@ import warnings
 
 from .. import config
 from ..language.errors import CodegenError
+from ..types.annotations import layout_of
 from ..types.structs import StructInstance
 
 OPTIONS = {
@@ -73,6 +74,7 @@ class Module:
         for key in sorted(self.kernels):
             kernel = self.kernels[key]
             made.update(repr((key, sorted(kernel.options.items(), key=str))).encode())
+            made.update(repr([(name, layout_of(kind)) for name, kind in kernel.parameters]).encode())
             if kernel.is_generic:
                 made.update(kernel.func.__code__.co_code)
             for concrete in kernel.instances.values() if kernel.is_generic else (kernel,):

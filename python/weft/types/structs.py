@@ -71,6 +71,10 @@ class StructInstance:
             setattr(made, name, value)
         return made
 
+    def __ctype__(self):
+        """The struct itself, for programs that give recorded launches their arguments so."""
+        return self
+
     @classmethod
     def numpy_dtype(cls):
         """NumPy's structured type with the same layout."""

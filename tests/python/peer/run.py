@@ -36,7 +36,7 @@ def environment(folder, version):
     if not any(f"-{version}." in str(f) for f in found):
         subprocess.run([python, "-m", "pip", "install", "-q", f"warp-lang=={version}", "numpy"], check=True)
         # Tests of what cannot be installed are skipped.
-        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "paddlepaddle"])
+        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "paddlepaddle", "usd-core"])
         subprocess.run([python, HERE.parent / "setup" / "torch_without_cuda.py"])
     wheel = next((folder / "venv").glob("lib/python*/site-packages/warp"))
     return python, wheel
