@@ -4,6 +4,7 @@ import ast
 import inspect
 import linecache
 import textwrap
+import types
 
 from .errors import CodegenError
 
@@ -37,7 +38,8 @@ class Source:
 
 def keep_source(function):
     """Keeps the lines of a function's file as they are now: it may be written again, or go, before a kernel is traced."""
-    function._wp_lines_ = lines_of(function.__code__.co_filename)
+    if isinstance(function, types.FunctionType):
+        function._wp_lines_ = lines_of(function.__code__.co_filename)
 
 
 def lines_of(file):
