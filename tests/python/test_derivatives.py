@@ -210,10 +210,17 @@ def test_printf_keeps_to_its_format(capsys, device):
     def k(x: float, n: int):
         wp.printf("%f|%.2f|%e|%5d|%-5d|%x|%d|%s|100%%\n", x, x, x, n, n, n, n, n)
 
+    @wp.kernel
+    def booleans(n: int):
+        print(n > 1, n < 1)
+        wp.printf("%d %s\n", n > 1, n < 1)
+
     wp.launch(k, dim=1, inputs=[457.5, 42])
+    wp.launch(booleans, dim=1, inputs=[42])
     wp.synchronize()
     want = "%f|%.2f|%e|%5d|%-5d|%x|%d|%s|100%%\n" % (457.5, 457.5, 457.5, 42, 42, 42, 42, 42)
-    assert want in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert want in out and "True False\n1 False\n" in out
 
 
 def test_arguments_of_recorded_launches_are_checked(device):

@@ -67,6 +67,8 @@ def printed(value):
     """The items of a report that show a value."""
     if isinstance(value, Static):
         return [str(value.object)]
+    if isinstance(value, Value) and value.type is scalars.bool:
+        return formats.marked(formats.BOOLEAN, [(value.type.native, value.ids)])
     if isinstance(value, Value):
         return [(value.type.native, value.ids)]
     if isinstance(value, StructValue):
@@ -106,10 +108,17 @@ def printf(args):
         if piece:
             items.append(piece.replace("%%", "%"))
         if k + 1 < len(pieces):
-            items.extend(formats.marked(directives[k], printed(args[k + 1])))
+            items.extend(formatted(directives[k], args[k + 1]))
     if items and isinstance(items[-1], str):
         items[-1] = items[-1].removesuffix("\n")
     _weft.print_items(tuple(items))
+
+
+def formatted(directive, value):
+    """The items of a report that show a value by a directive of printf()."""
+    if isinstance(value, Value) and value.type is scalars.bool and directive[-1] != "s":
+        value = operators.converted(value, scalars.int32)
+    return formats.marked(directive, printed(value)) if directive[-1] != "s" else printed(value)
 
 
 def compared(args):

@@ -232,7 +232,7 @@ class Code:
 def asserts(overload, seen=()):
     """Whether the code of an overload, or of a function that it names, holds an assertion. Found once."""
     if overload.asserts is None and overload not in seen:
-        nodes = [n for statement in source_of(overload.function).body for n in ast.walk(statement)]
+        nodes = nodes_of(overload.function)
         found = any(isinstance(n, ast.Assert) for n in nodes)
         functions = named_functions(nodes, overload.environment.find)
         found = found or any(asserts(o, (*seen, overload)) for f in functions for o in f.overloads)
@@ -242,13 +242,22 @@ def asserts(overload, seen=()):
     return bool(overload.asserts)
 
 
+def nodes_of(function):
+    """All nodes of a function's tree; none where its source is not at hand."""
+    try:
+        body = source_of(function).body
+    except CodegenError:
+        return []
+    return [node for statement in body for node in ast.walk(statement)]
+
+
 def named_functions(nodes, find):
     """The functions of kernels that names among the nodes of a tree mean, and chains of names."""
     for node in nodes:
         if isinstance(node, (ast.Name, ast.Attribute)):
             try:
                 found = object_of(node, find)
-            except (KeyError, AttributeError, NameError, CodegenError):
+            except Exception:  # whatever stands for no name, and what attributes of others throw
                 continue
             if isinstance(found, Overloads):
                 yield found
@@ -258,8 +267,7 @@ def names_function(code, find, wanted, seen=()):
     """Whether a function of Python, or one that it names, names the functions `wanted` at present, or others that were
     defined under their name.
     """
-    nodes = [n for statement in source_of(code).body for n in ast.walk(statement)]
-    for functions in named_functions(nodes, find):
+    for functions in named_functions(nodes_of(code), find):
         if functions.key == wanted.key and functions.module is wanted.module:
             return True
         for o in functions.overloads:

@@ -8,6 +8,10 @@ PLAIN = ("%d", "%i", "%u", "%s", "%ld", "%lld", "%lu", "%llu")
 """The directives that say what kernels write anyway."""
 
 
+BOOLEAN = "%b"
+"""What stands for the directive of a boolean, which Python shows in its own way."""
+
+
 def parts_of(text):
     """The pieces of a format between its directives, and these."""
     return DIRECTIVE.split(text), DIRECTIVE.findall(text)
@@ -25,12 +29,12 @@ def rewritten(line):
 
 def formatted(directive, text):
     """A number as a directive shows it; a value that is no such number as it is."""
+    if directive == BOOLEAN:
+        return text.capitalize()
     directive = re.sub("[hl]", "", directive).replace("i", "d").replace("u", "d")
     try:
         if directive[-1] in "eEfFgG":
             return directive % float(text)
-        if directive[-1] == "s":
-            return directive % text
         return directive % int(text)
     except (ValueError, OverflowError):
         return text

@@ -17,7 +17,7 @@ from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name
 from .identity import identity_of, is_settled
-from .module import OPTIONS, Module, get_module
+from .module import OPTIONS, SETTINGS, Module, get_module
 
 NOTHING = (None, type(None))
 """The annotations of a function that returns nothing."""
@@ -290,10 +290,6 @@ def forget_traces(function):
 unique_ = weakref.WeakValueDictionary()
 """The kernels in modules of their own that are still in use, by what they do."""
 
-OPTIONS_OF_PACKAGE = ("mode", "max_unroll", "fuse_fp", "verify_fp")
-"""What kernels take from weft.config where neither they nor their modules say it."""
-
-
 names_ = collections.Counter()
 """How many modules of their own there were of each name."""
 
@@ -318,7 +314,7 @@ def unique_kernel(function, name, options, own_options):
         if not is_settled(function):
             raise TypeError("it may see something else the next time")
         annotated = tuple(function.__annotations__.items())
-        package = tuple(getattr(config, option) for option in OPTIONS_OF_PACKAGE)
+        package = tuple(getattr(config, option) for option in SETTINGS)
         settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)), package)
         key = (identity_of(function), function.__module__, function.__qualname__, name, annotated, settings)
         known = unique_.get(key)
