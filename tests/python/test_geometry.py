@@ -219,3 +219,24 @@ def test_points_and_velocities_that_are_assigned_are_those_of_the_mesh(device):
     moved.assign(SQUARE + np.array([0.0, 0.0, 4.0], dtype=np.float32))
     mesh.refit()
     assert found(mesh) == (9.0, 1.0)
+
+
+def test_a_look_at_the_faces_changes_no_mesh(device):
+    @wp.kernel
+    def k(mesh: wp.uint64, out: wp.array(dtype=float)):
+        out[0] = mesh_distance(mesh)
+
+    @wp.func
+    def mesh_distance(mesh: wp.uint64):
+        return wp.mesh_query_ray(mesh, wp.vec3(0.2, 0.7, -1.0), wp.vec3(0.0, 0.0, 1.0), 9.0).t
+
+    mesh, out = square(), wp.zeros(1, dtype=float)
+    for _ in range(2):
+        assert np.array_equal(mesh.indices.numpy(), FACES)
+        wp.launch(k, dim=1, inputs=[mesh.id, out])
+        assert out.numpy()[0] == 1.0
+        mesh.refit()
+    mesh.indices.assign(np.array([0, 1, 2, 0, 1, 2], dtype=np.int32))
+    mesh.rebuild()
+    wp.launch(k, dim=1, inputs=[mesh.id, out])
+    assert out.numpy()[0] == 0.0  # the face is gone

@@ -55,7 +55,7 @@ class Overload:
         self.gradient = None
         self.replay = None
         self.reference_types_ = None
-        self.asserts = None  # not known yet
+        self.ends = {}  # whether the code may end a thread, with assertions and without, once it is known
 
     @property
     def has_references(self):
@@ -197,7 +197,7 @@ class Code:
 
     def call(self, values):
         """The result of a call."""
-        if assertions.get() and self.may_stop():
+        if self.may_stop():
             return self.trace(values)
         if self.in_place is None:
             self.in_place = may_return_arrays(self) and not crosses(self.rehearsed())
@@ -208,13 +208,15 @@ class Code:
         return None if self.result is None else from_ids(self.result, ids)
 
     def may_stop(self):
-        """Whether the function, or one that it calls, asserts something: only a kernel's own code can end a thread, so
-        that the function is traced in the place of its calls. One with derivatives of its own is not.
+        """Whether the function, or one that it calls, asserts something, or asks a mesh, a tree or a grid, which may be gone:
+        only a kernel's own code can end a thread, so that the function is traced in the place of its calls. One with
+        derivatives of its own is not.
         """
         if self.overload.gradient is not None or self.overload.replay is not None:
             return False
         given = [kind.object for kind in self.kinds if isinstance(kind, StaticKind)]
-        return any(asserts(o) for f in given if isinstance(f, Overloads) for o in f.overloads) or asserts(self.overload)
+        functions = [o for f in given if isinstance(f, Overloads) for o in f.overloads]
+        return any(map(ends_threads, [self.overload, *functions]))
 
     def rehearsed(self):
         """The result of the function, from a trace of its own with parameters of the same types."""
@@ -229,17 +231,22 @@ class Code:
         return held[0]
 
 
-def asserts(overload, seen=()):
-    """Whether the code of an overload, or of a function that it names, holds an assertion. Found once."""
-    if overload.asserts is None and overload not in seen:
+def ends_threads(overload, seen=()):
+    """Whether the code of an overload, or of a function that it names, may end a thread. Found once."""
+    from .queries import HANDLERS as QUERIES  # which need functions first
+
+    asserting = assertions.get()
+    if asserting not in overload.ends and overload not in seen:
         nodes = nodes_of(overload.function)
-        found = any(isinstance(n, ast.Assert) for n in nodes)
+        called = (getattr(n.func, "attr", getattr(n.func, "id", None)) for n in nodes if isinstance(n, ast.Call))
+        found = any(name in QUERIES for name in called)
+        found = found or asserting and any(isinstance(n, ast.Assert) for n in nodes)
         functions = named_functions(nodes, overload.environment.find)
-        found = found or any(asserts(o, (*seen, overload)) for f in functions for o in f.overloads)
+        found = found or any(ends_threads(o, (*seen, overload)) for f in functions for o in f.overloads)
         if seen and not found:
             return False  # what stands in `seen` may be part of the answer
-        overload.asserts = found
-    return bool(overload.asserts)
+        overload.ends[asserting] = found
+    return bool(overload.ends.get(asserting))
 
 
 def nodes_of(function):

@@ -83,7 +83,9 @@ class Mesh(_weft.Mesh):
         if bvh_leaf_size is not None and bvh_leaf_size < 1:
             raise ValueError(f"bvh_leaf_size must be greater than or equal to 1, current value: {bvh_leaf_size}")
         builder = builder_named(bvh_constructor)
-        super().__init__(points, indices, velocities, support_winding_number, builder, bvh_leaf_size or 4)
+        # A look at indices through NumPy could change them, for all that the library knows: it has its own.
+        self.indices_ = indices.clone() if indices.native_device.wraps_host else indices
+        super().__init__(points, self.indices_, velocities, support_winding_number, builder, bvh_leaf_size or 4)
         self.device = of_native(points.native_device)
         self.points_ = self.given_points = points
         self.velocities_ = self.given_velocities = velocities
@@ -108,6 +110,13 @@ class Mesh(_weft.Mesh):
             if given is not held:
                 held.assign(given)
         super().refit()
+
+    def rebuild(self):
+        """Builds the tree anew, of the points and indices as they are now."""
+        for held, given in ((self.points_, self.given_points), (self.indices_, self.indices)):
+            if given is not held:
+                held.assign(given)
+        super().rebuild()
 
     @property
     def velocities(self):

@@ -123,6 +123,7 @@ def private(weft):
         ),
         "utils": dict(map_cache=map_cache),
         "context": dict(user_modules=modules_),
+        "logger": dict(log_error=sys.stderr.write, log_info=sys.stderr.write),
     }
 
 
@@ -133,6 +134,7 @@ _private = private(weft)
 weft.Kernel.adj = property(lambda kernel: Absent("Kernel.adj"))  # generated code, which weft has none of
 _src = Front("_src", ModuleType("_src"))
 sys.modules["warp._src"] = _src
+_src.__path__ = [os.path.join(__path__[0], "_src")]  # the renderers
 for _name in ("types", "context", "codegen", "utils", "builtins", "build", "logger", "fem", "texture", "optim", "sparse", "autograd"):
     _of = getattr(weft, _name, None) if _name in ("types", "utils") else weft
     setattr(_src, _name, place(f"_src.{_name}", _of or weft, **_private.get(_name, {})))
@@ -167,7 +169,7 @@ class Sample:
     weight: float
 
 
-for _name in ("autograd", "optim", "sparse", "render", "jax_experimental"):
+for _name in ("autograd", "optim", "sparse", "jax_experimental"):
     _of = importlib.import_module(f"weft.{_name}") if importlib.util.find_spec(f"weft.{_name}") else None
     globals()[_name] = place(_name, _of) if _of is not None else place(_name, sys)
 fem = place("fem", ModuleType("fem"), Sample=Sample)

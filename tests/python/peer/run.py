@@ -43,11 +43,14 @@ def environment(folder, version):
 
 
 def front(folder, wheel):
-    """Makes the package `warp` that is weft, with the wheel's tests and examples. Returns the folder to import it from."""
+    """Makes the package `warp` that is weft, with the wheel's tests, its examples and the renderers that these use, which
+    are Python alone. Returns the folder to import it from.
+    """
     package = folder / "front" / "warp"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text((HERE / "front.py").read_text())
-    for name in ("tests", "examples"):
+    (package / "_src").mkdir(exist_ok=True)
+    for name in ("tests", "examples", "render", "_src/render"):
         if not (package / name).exists():
             (package / name).symlink_to(wheel / name)
     return package.parent
