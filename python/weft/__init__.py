@@ -53,6 +53,7 @@ from .language.structures.queries import MeshQueryPoint as MeshQueryPoint
 from .language.structures.queries import MeshQueryRay as MeshQueryRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
+from .runtime import formats as _formats
 from .runtime.arithmetic import add_operators as _add_operators
 from .runtime.array import array as array
 from .runtime.array import array1d as array1d
@@ -95,8 +96,13 @@ from .runtime.device import synchronize_device as synchronize_device
 from .runtime.function import Function as Function
 from .runtime.function import func as func
 from .runtime.geometry import Bvh as Bvh
+from .runtime.geometry import BvhQuery as BvhQuery
 from .runtime.geometry import HashGrid as HashGrid
+from .runtime.geometry import HashGridQuery as HashGridQuery
 from .runtime.geometry import Mesh as Mesh
+from .runtime.geometry import MeshQuery as MeshQuery
+from .runtime.geometry import MeshQueryAABB as MeshQueryAABB
+from .runtime.geometry import is_cubql_available as is_cubql_available
 from .runtime.graph import Graph as Graph
 from .runtime.graph import ScopedCapture as ScopedCapture
 from .runtime.graph import capture_begin as capture_begin
@@ -145,6 +151,7 @@ from .runtime.stream import wait_stream as wait_stream
 from .runtime.tape import Tape as Tape
 from .runtime.volume import MarchingCubes as MarchingCubes
 from .runtime.volume import Volume as Volume
+from .types.annotations import fixedarray as fixedarray
 from .types.annotations import ref as ref
 from .types.matrices import matrix_from_cols as matrix_from_cols
 from .types.matrices import matrix_from_rows as matrix_from_rows
@@ -158,8 +165,10 @@ from .types.quaternions import quaternion as quaternion
 from .types.quaternions import transformation as transformation
 from .types.scalars import SCALARS as _SCALARS
 from .types.scalars import bool as bool  # noqa: A004
+from .types.scalars import uint64 as handle
 from .types.structs import struct as struct
 from .utils import ScopedTimer as ScopedTimer
+from .utils import transform_expand as transform_expand
 
 __version__ = config.version = _weft.version
 
@@ -214,6 +223,7 @@ def init():
 
 def _show(line):
     """Writes a line that a kernel printed."""
+    line = _formats.rewritten(line)
     _sys.stdout.write(line if line.endswith("\n") else line + "\n")
 
 

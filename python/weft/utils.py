@@ -1,5 +1,6 @@
 """Tools beside kernels: timers, scans, sorts, runs."""
 
+import cProfile
 import sys
 import time
 import warnings
@@ -12,6 +13,7 @@ from .runtime import device
 from .runtime.array import array
 from .runtime.creation import zeros
 from .runtime.kernel import kernel
+from .types.named import NAMED
 from .types.scalars import float32, float64, int32, int64, uint32, uint64
 
 tid = Builtin("tid")
@@ -22,6 +24,7 @@ class ScopedTimer:
 
     \param synchronize  waits for the devices before and after, so that the time is that of their work
     \param dict  a dict of name to a list of times, to which the time is added
+    \param detailed  prints what Python's profiler finds, too
     \param use_nvtx  kept for programs that set it
     """
 
@@ -50,12 +53,15 @@ class ScopedTimer:
         self.report_func = report_func
         self.elapsed = 0.0
         self.start = 0.0
+        self.profile = cProfile.Profile() if detailed and self.active else None
 
     def __enter__(self):
         if self.active:
             if self.synchronize:
                 device.synchronize()
             ScopedTimer.indent += 1
+            if self.profile is not None:
+                self.profile.enable()
             self.start = time.perf_counter_ns()
         return self
 
@@ -65,6 +71,9 @@ class ScopedTimer:
         if self.synchronize:
             device.synchronize()
         self.elapsed = (time.perf_counter_ns() - self.start) / 1.0e6
+        if self.profile is not None:
+            self.profile.disable()
+            self.profile.print_stats(sort="tottime")
         if self.dict is not None:
             self.dict.setdefault(self.name, []).append(self.elapsed)
         if self.report_func is not None:
@@ -325,9 +334,11 @@ def cast_numbers(a: array(dtype=Any), out: array(dtype=Any)):
 def runlength_encode(values, run_values, run_lengths, run_count=None, value_count=None):
     """The runs of equal values and their lengths. Returns the number of runs, or `run_count` if it is given.
 
-    Errors: RuntimeError for arrays that are too small, of other types, or on different devices.
+    Errors: RuntimeError for arrays that are too small, of other types, or on different devices, and for a negative count.
     """
     count = values.size if value_count is None else value_count
+    if count < 0:
+        raise RuntimeError(f"value_count must be non-negative, got {count}")
     if run_values.size < count or run_lengths.size < count:
         raise RuntimeError(f"Output array storage sizes must be at least equal to value_count ({count})")
     if values.element_dtype is not run_values.element_dtype:
@@ -344,6 +355,11 @@ def runlength_encode(values, run_values, run_lengths, run_count=None, value_coun
     else:
         _weft.run_length_encode(values[:count], run_values[:count], run_lengths[:count], counter[:1])
     return int(counter.numpy()[0]) if run_count is None else run_count
+
+
+def transform_expand(t):
+    """The transform of seven numbers: a position, then a rotation."""
+    return NAMED["transform"](*t)
 
 
 def warn(message, category=None, stacklevel=1):

@@ -85,3 +85,9 @@ def test_casts(device):
     assert row.numpy().tolist() == [1.5, 2.5]
     with pytest.raises(RuntimeError, match="Partial cast"):
         wp.utils.array_cast(wp.zeros((2, 2)), out, count=1)
+
+
+def test_counts_of_runs_are_not_negative(device):
+    a, out = wp.zeros(8, dtype=int), wp.zeros(8, dtype=int)
+    with pytest.raises(RuntimeError, match="value_count must be non-negative, got -1"):
+        wp.utils.runlength_encode(a, out, wp.zeros(8, dtype=int), value_count=-1)

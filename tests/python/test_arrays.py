@@ -192,3 +192,24 @@ def test_an_index_that_is_a_remainder_of_what_grew_too_large_counts_from_the_end
             remainder(wrapped(4000000000 + i)),
         ]  # fmt: skip
         assert [table[n] for n in indices] == row.tolist()
+
+
+def test_structs_that_hold_arrays_are_no_elements():
+    @wp.struct
+    class Inner:
+        values: wp.array(dtype=float)
+
+    @wp.struct
+    class Outer:
+        n: int
+        inner: Inner
+
+    made = wp.zeros(2, dtype=Outer)
+    value = Outer(3)
+    made.fill_(value)
+    assert made.numpy()["n"].tolist() == [3, 3]
+    value.inner.values = wp.zeros(2, dtype=float)
+    with pytest.raises(RuntimeError, match="Outer.inner.values is an array"):
+        made.fill_(value)
+    with pytest.raises(RuntimeError, match="Outer.inner.values is an array"):
+        wp.full(2, value, dtype=Outer)

@@ -1,6 +1,7 @@
 """Branches, loops and returns in kernels do what they do in Python."""
 
 import numpy as np
+import pytest
 
 import weft as wp
 
@@ -318,3 +319,48 @@ def test_a_condition_chooses_one_of_two_structs(device):
         return near + (i * 10 if i % 3 == 0 else near)
 
     assert np.array_equal(results(k, device), expected(f))
+
+
+@wp.func
+def at_most_ten(x: int):
+    if x > 3:
+        assert x <= 10, "at most ten"
+        return 2 * x
+    return x
+
+
+@wp.func
+def more_than_twice(x: int):
+    return at_most_ten(x) + 1
+
+
+@wp.func
+def applied(f: wp.Function, x: int):
+    return f(x)
+
+
+@pytest.mark.parametrize("mode", ["release", "debug"])
+def test_assertions_in_functions_end_threads_in_debug_mode_alone(device, mode, monkeypatch):
+    monkeypatch.setattr(wp.config, "mode", mode)
+
+    @wp.kernel(module="unique")
+    def called(x: wp.array(dtype=int)):
+        i = wp.tid()
+        x[i] = more_than_twice(x[i])
+
+    @wp.kernel(module="unique")
+    def given(x: wp.array(dtype=int)):
+        i = wp.tid()
+        x[i] = applied(at_most_ten, x[i])
+
+    for kernel, more in ((called, 1), (given, 0)):
+        x = wp.array([1, 5, 10], dtype=int)
+        wp.launch(kernel, dim=3, inputs=[x])
+        assert x.numpy().tolist() == [1 + more, 10 + more, 20 + more]
+        x = wp.array([5, 20], dtype=int)
+        wp.launch(kernel, dim=2, inputs=[x])
+        if mode == "debug":
+            with pytest.raises(RuntimeError, match="at most ten"):
+                x.numpy()
+        else:
+            assert x.numpy().tolist() == [10 + more, 40 + more]

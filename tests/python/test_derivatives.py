@@ -173,3 +173,86 @@ def test_a_function_that_is_defined_again_leaves_the_one_before(device):
         wp.launch(k, dim=1, inputs=[out])
         got.append(int(out.numpy()[0]))
     assert got == [17, 42]
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD"])
+def test_optimisers_keep_the_means_that_fit(device, name):
+    x, y = wp.zeros(4, dtype=wp.float16, requires_grad=True), wp.zeros(4, dtype=wp.vec3, requires_grad=True)
+    optimiser = getattr(weft.optim, name)([x, y], lr=0.1)
+    means = optimiser.b if name == "SGD" else optimiser.m
+    for mean in means:
+        mean.fill_(1.0)
+    optimiser.set_params([x, wp.zeros(5, dtype=wp.vec3, requires_grad=True)])
+    first, second = optimiser.b if name == "SGD" else optimiser.m
+    assert first is means[0] and first.numpy().tolist() == [1.0] * 4
+    assert second.numpy().tolist() == [0.0] * 15
+
+
+def test_copysign_is_derived_as_the_chosen_sign(device):
+    @wp.kernel
+    def k(x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = wp.copysign(x[i], y[i])
+
+    xs, ys = np.array([2.0, -2.0, 0.0, -0.0, -0.0]), np.array([-1.0, -1.0, 3.0, -0.0, 1.0])
+    x = wp.array(xs, dtype=float, requires_grad=True)
+    out = wp.zeros(5, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(k, dim=5, inputs=[x, wp.array(ys, dtype=float), out])
+    tape.backward(grads={out: wp.ones(5, dtype=float)})
+    assert np.array_equal(np.signbit(out.numpy()), np.signbit(ys)) and np.array_equal(np.abs(out.numpy()), np.abs(xs))
+    assert np.array_equal(x.grad.numpy(), np.where(np.signbit(xs) == np.signbit(ys), 1.0, -1.0))
+
+
+def test_printf_keeps_to_its_format(capsys, device):
+    @wp.kernel
+    def k(x: float, n: int):
+        wp.printf("%f|%.2f|%e|%5d|%-5d|%x|%d|%s|100%%\n", x, x, x, n, n, n, n, n)
+
+    @wp.kernel
+    def booleans(n: int):
+        print(n > 1, n < 1)
+        wp.printf("%d %s\n", n > 1, n < 1)
+
+    wp.launch(k, dim=1, inputs=[457.5, 42])
+    wp.launch(booleans, dim=1, inputs=[42])
+    wp.synchronize()
+    want = "%f|%.2f|%e|%5d|%-5d|%x|%d|%s|100%%\n" % (457.5, 457.5, 457.5, 42, 42, 42, 42, 42)
+    out = capsys.readouterr().out
+    assert want in out and "True False\n1 False\n" in out
+
+
+def test_arguments_of_recorded_launches_are_checked(device):
+    @wp.kernel
+    def k(v: wp.vec3, out: wp.array(dtype=float)):
+        out[0] = v[0] + v[1] + v[2]
+
+    out = wp.zeros(1, dtype=float)
+    command = wp.launch(k, dim=1, inputs=[wp.vec3(), out], record_cmd=True)
+    for change in (lambda: command.set_param_at_index(0, 3), lambda: command.set_param_by_name("v", 3.0)):
+        with pytest.raises(RuntimeError, match="argument 'v' expects vec3f but got a single value"):
+            change()
+    command.set_param_by_name("v", (1.0, 2.0, 3.0))
+    command.launch()
+    assert out.numpy()[0] == 6.0
+    with pytest.raises(ValueError, match="Failed to convert argument for param v to vec3f"):
+        wp.launch(k, dim=1, inputs=[None, out])
+
+
+def test_recorded_launches_take_structs_and_arrays_as_ctypes(device):
+    @wp.struct
+    class Pair:
+        a: float
+        b: float
+
+    @wp.kernel
+    def k(pair: Pair, out: wp.array(dtype=float)):
+        out[0] = pair.a * pair.b
+
+    out = wp.zeros(1, dtype=float)
+    command = wp.launch(k, dim=1, inputs=[Pair(), None], record_cmd=True)
+    command.set_param_at_index_from_ctype(0, Pair(3.0, 4.0).__ctype__())
+    command.set_param_by_name_from_ctype("out", out.__ctype__())
+    command.launch()
+    assert out.numpy()[0] == 12.0

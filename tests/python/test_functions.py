@@ -209,3 +209,26 @@ def test_map(device):
     assert flags.numpy().tolist() == [[True, True], [False, False]]
     with pytest.raises(ValueError, match="not broadcastable"):
         wp.map(lambda x, y: x + y, a, wp.zeros(3, dtype=float))
+
+
+def test_functions_return_arrays_that_kernels_make(device):
+    @wp.func
+    def table(step: int) -> wp.fixedarray(shape=(2, 3), dtype=int):
+        made = wp.zeros(shape=(2, 3), dtype=int)
+        for r in range(2):
+            for c in range(3):
+                made[r, c] = (3 * r + c) * step
+        return made
+
+    @wp.func
+    def last(made: wp.fixedarray(shape=(2, 3), dtype=int)):
+        return made[1, 2]
+
+    @wp.kernel
+    def k(out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = last(table(i))
+
+    out = wp.zeros(3, dtype=int)
+    wp.launch(k, dim=3, inputs=[out])
+    assert out.numpy().tolist() == [0, 5, 10]

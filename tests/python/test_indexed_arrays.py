@@ -104,3 +104,31 @@ def test_wrong_lists_and_arguments_are_refused():
         wp.launch(k, dim=1, inputs=[data])
     with pytest.raises(RuntimeError, match="shapes"):
         wp.copy(data, data[wp.array([0], dtype=int)])
+
+
+@wp.struct
+class Inner:
+    n: int
+    chosen: wp.indexedarray(dtype=float)
+
+
+@wp.struct
+class Outer:
+    inner: Inner
+    weight: float
+
+
+def test_a_struct_may_lack_its_indexed_array(device):
+    @wp.kernel
+    def k(outer: Outer, out: wp.array(dtype=float)):
+        out[0] = float(outer.inner.n) + outer.weight
+        if outer.inner.chosen:
+            out[0] += outer.inner.chosen[0]
+
+    outer, out = Outer(), wp.zeros(1, dtype=float)
+    outer.inner.n, outer.weight = 3, 0.5
+    wp.launch(k, dim=1, inputs=[outer, out])
+    assert out.numpy()[0] == 3.5
+    outer.inner.chosen = wp.indexedarray(wp.array([5.0, 6.0]), [wp.array([1], dtype=int)])
+    wp.launch(k, dim=1, inputs=[outer, out])
+    assert out.numpy()[0] == 9.5

@@ -1,6 +1,12 @@
-"""What a module's kernels do as a hash, and kernels of modules of their own that are defined again."""
+"""What a module's kernels do as a hash; kernels and functions that are defined again: in modules of their own, in
+notebooks, in modules that are loaded again, under other options.
+"""
+
+import importlib.util
+import sys
 
 import numpy as np
+import pytest
 
 import weft as wp
 
@@ -102,3 +108,177 @@ def test_conditions_and_loops_outside_and_inside_of_graphs(device):
         wp.capture_if(flag, on_true=work, on_false=work)
     wp.capture_launch(capture.graph)
     assert done.numpy()[0] == 55
+
+
+PROGRAM = """
+import weft as wp
+
+@wp.func
+def factor():
+    return {factor}
+
+@wp.func
+def scaled(x: float):
+    return x * factor()
+
+@wp.kernel
+def k(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = scaled(x[i])
+"""
+
+
+def module_of(path, name, text):
+    """The module that a file with a text gives, which is gone afterwards."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    path.unlink()
+    return module
+
+
+def test_kernels_have_the_source_that_they_were_defined_with(device, tmp_path):
+    path = tmp_path / "program.py"
+    first = module_of(path, "program_once", PROGRAM.format(factor="2.0"))
+    second = module_of(path, "program_twice", "# another line\n" + PROGRAM.format(factor="3.0"))
+    for module, want in ((second, 3.0), (first, 2.0)):
+        x = wp.ones(2, dtype=float)
+        wp.launch(module.k, dim=2, inputs=[x])
+        assert x.numpy().tolist() == [want, want]
+
+
+@wp.func
+def step():
+    return 1.0
+
+
+@wp.func
+def two_steps():
+    return 2.0 * step()
+
+
+def test_a_function_that_is_defined_again_is_the_one_that_kernels_call(device):
+    @wp.kernel
+    def k(x: wp.array(dtype=float)):
+        x[0] = two_steps()
+
+    @wp.kernel
+    def other(x: wp.array(dtype=float)):
+        x[0] = 7.0
+
+    x = wp.zeros(1, dtype=float)
+    wp.launch(k, dim=1, inputs=[x])
+    wp.launch(other, dim=1, inputs=[x])
+    kept = other.native
+    before = globals()["step"]
+    try:
+        for number in (10.0, 20.0):
+            source = f"@wp.func\ndef step():\n    return {number}\n"
+            globals()["step"] = define(source)
+            wp.launch(k, dim=1, inputs=[x])
+            assert x.numpy()[0] == 2.0 * number
+    finally:
+        globals()["step"] = before
+    assert other.native is kept  # it does not call the function
+
+
+def define(source):
+    """The function that a text defines in this module."""
+    import linecache
+
+    name = f"<{source}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    names = {"wp": wp, "__name__": __name__}
+    exec(compile(source, name, "exec"), names)
+    return names["step"]
+
+
+def unique(**options):
+    @wp.kernel(module="unique", **options)
+    def k(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    return k
+
+
+def test_kernels_of_their_own_module_are_told_apart_by_options_and_settings(monkeypatch):
+    plain = unique()
+    assert unique() is plain
+    named, fast = unique(name="another"), unique(module_options={"fast_math": True})
+    bounded = unique(launch_bounds=64)
+    monkeypatch.setattr(wp.config, "mode", "debug")
+    made = [plain, named, fast, bounded, unique()]
+    assert len({id(kernel) for kernel in made}) == len({kernel.module.name for kernel in made}) == 5
+    assert fast.module.options["fast_math"] and not plain.module.options["fast_math"]
+    assert unique(module_options={"fast_math": True}, name="x").options.get("fast_math") is None
+
+
+def test_options_of_modules_are_checked():
+    for given, module, kind, message in (
+        ({"fast_math": True}, None, ValueError, 'module="unique"'),
+        ({}, "shared", ValueError, 'module="unique"'),
+        ("fast_math", "unique", TypeError, "must be a dict, not a str"),
+        ({"fast_mth": True}, "unique", ValueError, "'fast_mth'. Valid options: .*fast_math"),
+    ):
+        with pytest.raises(kind, match=message):
+            wp.kernel(module=module, module_options=given)
+
+
+def test_a_module_without_kernels_is_not_loaded():
+    with pytest.raises(RuntimeError, match="'no_such_module' does not contain any Warp kernels, functions, or structs"):
+        wp.load_module("no_such_module")
+    wp.load_module(__name__)
+
+
+def test_a_module_has_the_hash_of_the_options_that_hold(monkeypatch):
+    monkeypatch.setattr(wp.config, "mode", "release")
+    module = unique().module
+    before = module.hash_module()
+    module.options["mode"] = "release"
+    assert module.hash_module() == before
+    module.options["mode"] = "debug"
+    assert module.hash_module() != before
+
+
+def test_names_of_arrays_may_have_other_dimensions(device):
+    @wp.kernel
+    def k(a: wp.array3d(dtype=float), out: wp.array(dtype=float)):
+        part = a[0]
+        out[0] = part[1, 1]
+        part = part[1]
+        out[1] = part[2]
+        part = a[1:, 1]
+        out[2] = part[0, 0]
+
+    a = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    out = wp.zeros(3, dtype=float)
+    wp.launch(k, dim=1, inputs=[wp.array(a), out])
+    assert out.numpy().tolist() == [a[0, 1, 1], a[0, 1, 2], a[1, 1, 0]]
+
+
+def test_the_fields_of_structs_are_in_the_hash_of_a_module():
+    hashes = []
+    for kind in (int, float, int):
+
+        @wp.struct
+        class Part:
+            value: kind
+
+        @wp.kernel(module="unique", name=f"uses_{len(hashes)}")
+        def k(parts: wp.array(dtype=Part)):
+            pass
+
+        del k.module.kernels[k.key]
+        k.module.kernels["k"] = k
+        hashes.append(k.module.hash_module())
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+def test_unions_are_no_types_of_kernels():
+    with pytest.raises(RuntimeError, match="f, a: Union type annotations are only supported at Python scope"):
+
+        @wp.func
+        def f(a: wp.array(dtype=float) | float):
+            return 0.0

@@ -6,6 +6,7 @@ import weakref
 import numpy
 import pytest
 
+import weft as wp
 from weft import _weft as w
 from weft.runtime import conversion
 
@@ -441,7 +442,7 @@ def test_prints_come_to_the_sink(cpu):
         w.launch(Kernel([(F32, 1)], body), 1, [w.full(1, 1.5, F32, cpu)])
         cpu.synchronize()
     finally:
-        w.set_print_sink(None)
+        w.set_print_sink(wp._show)
     assert lines == ["x = 1.5!"]
 
 

@@ -161,3 +161,70 @@ def test_chained_comparisons_are_of_one_type():
 
     with pytest.raises(wp.WarpCodegenTypeError, match="Cannot chain comparisons of unequal types: float32 and int32"):
         wp.launch(k, dim=1, inputs=[1, 2.0, wp.zeros(1, dtype=int)])
+
+
+def test_numbers_of_two_types_are_compared_by_value(device):
+    @wp.kernel
+    def k(x: wp.array(dtype=float), i: wp.array(dtype=int), out: wp.array2d(dtype=bool)):
+        t = wp.tid()
+        out[t, 0] = x[t] < i[t]
+        out[t, 1] = i[t] >= wp.float64(x[t])
+        out[t, 2] = wp.uint32(3) > i[t]
+        out[t, 3] = wp.int8(i[t]) == wp.uint8(200)
+        out[t, 4] = wp.float16(x[t]) != i[t]
+        out[t, 5] = (i[t] == 2) == i[t]
+
+    x = np.array([-1.5, 0.5, 2.0, 1.0], dtype=np.float32)
+    i = np.array([-1, 0, 2, 1], dtype=np.int32)
+    out = wp.zeros((4, 6), dtype=bool)
+    wp.launch(k, dim=4, inputs=[wp.array(x), wp.array(i), out])
+    columns = [x < i, i >= x, 3 > i, np.zeros(4, bool), x != i, (i == 2).astype(int) == i]
+    assert np.array_equal(out.numpy(), np.stack(columns, axis=1))
+
+
+def test_what_no_type_compares_is_refused():
+    @wp.kernel
+    def numbers(i: wp.int64, out: wp.array(dtype=bool)):
+        out[0] = i < wp.uint64(3)
+
+    with pytest.raises(wp.WarpCodegenError, match="'lt' that matched inputs with types: .int64, uint64."):
+        wp.launch(numbers, dim=1, inputs=[1, wp.zeros(1, dtype=bool)])
+
+    @wp.kernel
+    def vectors(out: wp.array(dtype=bool)):
+        out[0] = wp.vec2(1.0, 2.0) == wp.vec2i(1, 2)
+
+    with pytest.raises(wp.WarpCodegenError, match="'eq' that matched inputs"):
+        wp.launch(vectors, dim=1, inputs=[wp.zeros(1, dtype=bool)])
+
+    @wp.kernel
+    def chain(i: int, j: int, x: float, out: wp.array(dtype=bool)):
+        out[0] = i < j < x
+
+    with pytest.raises(wp.WarpCodegenTypeError, match="chain comparisons of unequal types: int32 and float32"):
+        wp.launch(chain, dim=1, inputs=[1, 2, 3.0, wp.zeros(1, dtype=bool)])
+
+
+def test_checks_compare_values_of_one_type():
+    @wp.kernel
+    def k():
+        wp.expect_neq(wp.mat33(0.0), wp.mat22(0.0))
+
+    with pytest.raises(wp.WarpCodegenError, match="test equality for objects with different types$"):
+        wp.launch(k, dim=1)
+
+
+def test_approximate_quotients_and_inverses(device):
+    @wp.kernel
+    def k(a: float, b: float, m: wp.mat22, out: wp.array(dtype=float)):
+        out[0] = wp.div_approx(a, b)
+        inverse = wp.inverse_approx(m)
+        for r in range(2):
+            for c in range(2):
+                out[1 + 2 * r + c] = inverse[r, c]
+
+    m = np.array([[2.0, 1.0], [1.0, 3.0]])
+    out = wp.zeros(5, dtype=float)
+    wp.launch(k, dim=1, inputs=[3.0, 8.0, wp.mat22(m), out])
+    assert np.allclose(out.numpy(), [0.375, *np.linalg.inv(m).reshape(-1)], rtol=1e-5)
+    assert wp.div_approx(3.0, 8.0) == 0.375

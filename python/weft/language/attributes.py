@@ -1,5 +1,7 @@
 """Attributes of what stands in kernels: components, fields of structs, properties of arrays, members of modules."""
 
+from types import ModuleType
+
 from .. import _weft
 from ..types import quaternions, scalars, vectors
 from ..types.annotations import ArrayType, type_name
@@ -39,9 +41,12 @@ def member(base, name):
         return of_python(getattr(base.object, name))
     except AttributeError:
         thing = base.object
-        if getattr(thing, "__name__", None) in ("weft", "warp"):
-            raise CodegenAttributeError(f"Could not find function wp.{name} as a built-in or user-defined function") from None
-        raise CodegenAttributeError(f"`{name}` is not an attribute of '{thing}'") from None
+        root, _, below = getattr(thing, "__name__", "").partition(".")
+        missing = f"`{name}` is not an attribute of '{thing}'"
+        if isinstance(thing, ModuleType) and root in ("weft", "warp"):
+            path = ".".join(part for part in ("wp", below, name) if part)
+            missing = f"Could not find function {path} as a built-in or user-defined function: {missing}"
+        raise CodegenAttributeError(missing) from None
 
 
 def of_array(array, name):

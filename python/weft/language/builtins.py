@@ -1,11 +1,11 @@
 """Functions of kernels that are more than a call of the library: threads, reports, choices, atomics, draws."""
 
 import ast
-import re
 
 from .. import _weft
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.annotations import same_type
+from ..runtime import formats
 from . import constructors, library, operators
 from .emitter import adapted_to
 from .errors import CodegenError, CodegenTypeError
@@ -39,6 +39,9 @@ class Arguments:
 
     def assign(self, k, value):
         """Assigns to the variable that argument k names. Errors: CodegenError if it names none."""
+        if self.e is None:  # on the host
+            self.node.assigned[k] = value
+            return
         from .statements import assign_to
 
         assign_to(self.e, self.node.args[k], value)
@@ -64,6 +67,8 @@ def printed(value):
     """The items of a report that show a value."""
     if isinstance(value, Static):
         return [str(value.object)]
+    if isinstance(value, Value) and value.type is scalars.bool:
+        return formats.marked(formats.BOOLEAN, [(value.type.native, value.ids)])
     if isinstance(value, Value):
         return [(value.type.native, value.ids)]
     if isinstance(value, StructValue):
@@ -95,7 +100,7 @@ def printf(args):
         raise CodegenError("the first argument of printf() is a string")
     if len(args) > 33:
         raise CodegenError("the maximum number of variadic arguments that can be passed to `printf` is 32")
-    pieces = re.split(r"%(?!%)[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?[diouxXeEfFgGcs]", args[0].object)
+    pieces, directives = formats.parts_of(args[0].object)
     if len(pieces) != len(args):
         raise CodegenError(f"the format of printf() has {len(pieces) - 1} directives for {len(args) - 1} values")
     items = []
@@ -103,10 +108,17 @@ def printf(args):
         if piece:
             items.append(piece.replace("%%", "%"))
         if k + 1 < len(pieces):
-            items.extend(printed(args[k + 1]))
+            items.extend(formatted(directives[k], args[k + 1]))
     if items and isinstance(items[-1], str):
         items[-1] = items[-1].removesuffix("\n")
     _weft.print_items(tuple(items))
+
+
+def formatted(directive, value):
+    """The items of a report that show a value by a directive of printf()."""
+    if isinstance(value, Value) and value.type is scalars.bool and directive[-1] != "s":
+        value = operators.converted(value, scalars.int32)
+    return formats.marked(directive, printed(value)) if directive[-1] != "s" else printed(value)
 
 
 def compared(args):
@@ -114,6 +126,8 @@ def compared(args):
     a, b = args[0], args[1]
     if isinstance(a, Value) and isinstance(b, Value):
         a, b = operators.of_one_type(a, b, "expect_eq")
+        if not same_type(a.type, b.type):
+            raise CodegenError("Can't test equality for objects with different types")
     return a, b
 
 
@@ -407,11 +421,11 @@ def copysign(args):
         library.no_form("copysign", args.values)
     if not same_type(x.type, y.type):
         library.no_form("copysign", args.values)
-    size = x.scalar.native.size
-    word = {2: _weft.INT16, 4: _weft.INT32, 8: _weft.INT64}[size]
-    negative = _weft.binary(operators.OPS["lt"], _weft.bitcast(word, y.ids), (_weft.constant(word, 0),))
-    magnitude = _weft.unary(operators.OPS["abs"], x.ids)
-    return Value(x.type, _weft.select(negative, _weft.unary(operators.OPS["neg"], magnitude), magnitude))
+    word = {2: _weft.INT16, 4: _weft.INT32, 8: _weft.INT64}[x.scalar.native.size]
+    zero_word = (_weft.constant(word, 0),)
+    signs = [_weft.binary(operators.OPS["lt"], _weft.bitcast(word, v.ids), zero_word) for v in (x, y)]
+    same = _weft.binary(operators.OPS["eq"], *signs)  # so that the derivative is that of the chosen one at 0 too
+    return Value(x.type, _weft.select(same, x.ids, _weft.unary(operators.OPS["neg"], x.ids)))
 
 
 def quat_from_matrix(args):
@@ -557,6 +571,7 @@ HANDLERS = {
     "unot": unary_function("unot", lambda value: operators.logical_not(operators.truth(value))),
     "copy": copied,
     "sign": sign,
+    "inverse_approx": lambda args: library.call("inverse", args.values, args.keywords),
     "quat_from_matrix": quat_from_matrix,
     "closest_point_edge_edge": closest_point_edge_edge,
     "intersect_tri_tri": intersect_tri_tri,
@@ -569,3 +584,4 @@ for _name in library.DRAWS:
     HANDLERS[_name] = draw(_name)
 for _name in ("add", "sub", "mul", "div", "mod", "floordiv", "bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
     HANDLERS[_name] = operator_function(_name)
+HANDLERS["div_approx"] = operator_function("div")  # devices choose how they divide, which config.fast_math is for

@@ -1,6 +1,7 @@
 """The emission of one function: its names, the block that is open, and the way of its results."""
 
 import contextlib
+import contextvars
 
 from .. import _weft
 from ..types import scalars
@@ -20,6 +21,20 @@ from .values import (
     ids_of,
     name_of_type,
 )
+
+
+assertions = contextvars.ContextVar("assertions", default=False)
+"""Whether the kernel that is traced checks what it asserts: in debug mode, its functions too."""
+
+
+@contextlib.contextmanager
+def asserting(on):
+    """Says for the trace of a kernel whether its assertions are checked."""
+    before = assertions.set(on)
+    try:
+        yield
+    finally:
+        assertions.reset(before)
 
 
 class Local:
@@ -185,8 +200,8 @@ class Emission:
             if same_type(bound.type, value.type):
                 return value
         elif isinstance(bound, ArrayValue) and isinstance(value, ArrayValue):
-            if bound.type == value.type:
-                return value
+            if same_type(bound.dtype, value.dtype):
+                return value  # of other dimensions too: the name is no variable of the run
         elif isinstance(bound, StructValue) and isinstance(value, StructValue):
             if same_type(bound.type, value.type):
                 return value

@@ -13,9 +13,10 @@ from ..types import annotations
 from ..types.annotations import type_name
 from . import references
 from .arrays import indexed
-from .emitter import Emission, Environment, adapted_to
+from .emitter import Emission, Environment, adapted_to, assertions
 from .errors import CodegenError
-from .source import source_of
+from .names import object_of
+from .source import keep_source, source_of
 from .statics import apart, of_python
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
 
@@ -43,6 +44,7 @@ class Overload:
     """One Python function among those of a name: parameters, annotations, and the codes that calls have needed."""
 
     def __init__(self, function, name, options=None):
+        keep_source(function)
         self.function = function
         self.name = name
         self.options = options or {}
@@ -53,6 +55,7 @@ class Overload:
         self.gradient = None
         self.replay = None
         self.reference_types_ = None
+        self.ends = {}  # whether the code may end a thread, with assertions and without, once it is known
 
     @property
     def has_references(self):
@@ -194,6 +197,8 @@ class Code:
 
     def call(self, values):
         """The result of a call."""
+        if self.may_stop():
+            return self.trace(values)
         if self.in_place is None:
             self.in_place = may_return_arrays(self) and not crosses(self.rehearsed())
         if self.in_place:
@@ -201,6 +206,17 @@ class Code:
         arguments = tuple(part for value in values for part in flatten(value))
         ids = _weft.call_func(self.native, arguments)
         return None if self.result is None else from_ids(self.result, ids)
+
+    def may_stop(self):
+        """Whether the function, or one that it calls, asserts something, or asks a mesh, a tree or a grid, which may be gone:
+        only a kernel's own code can end a thread, so that the function is traced in the place of its calls. One with
+        derivatives of its own is not.
+        """
+        if self.overload.gradient is not None or self.overload.replay is not None:
+            return False
+        given = [kind.object for kind in self.kinds if isinstance(kind, StaticKind)]
+        functions = [o for f in given if isinstance(f, Overloads) for o in f.overloads]
+        return any(map(ends_threads, [self.overload, *functions]))
 
     def rehearsed(self):
         """The result of the function, from a trace of its own with parameters of the same types."""
@@ -213,6 +229,58 @@ class Code:
         params = [p for kind in self.kinds for p in native_parameters(kind)]
         apart(_weft.Kernel(self.overload.name, self.source.file, self.source.line, params, body).ir_hash)
         return held[0]
+
+
+def ends_threads(overload, seen=()):
+    """Whether the code of an overload, or of a function that it names, may end a thread. Found once."""
+    from .structures import queries, volumes  # which need functions first
+
+    asserting = assertions.get()
+    if asserting not in overload.ends and overload not in seen:
+        nodes = nodes_of(overload.function)
+        called = (getattr(n.func, "attr", getattr(n.func, "id", None)) for n in nodes if isinstance(n, ast.Call))
+        found = any(name in queries.HANDLERS or name in volumes.HANDLERS for name in called)
+        found = found or asserting and any(isinstance(n, ast.Assert) for n in nodes)
+        functions = named_functions(nodes, overload.environment.find)
+        found = found or any(ends_threads(o, (*seen, overload)) for f in functions for o in f.overloads)
+        if seen and not found:
+            return False  # what stands in `seen` may be part of the answer
+        overload.ends[asserting] = found
+    return bool(overload.ends.get(asserting))
+
+
+def nodes_of(function):
+    """All nodes of a function's tree; none where its source is not at hand."""
+    try:
+        body = source_of(function).body
+    except CodegenError:
+        return []
+    return [node for statement in body for node in ast.walk(statement)]
+
+
+def named_functions(nodes, find):
+    """The functions of kernels that names among the nodes of a tree mean, and chains of names."""
+    for node in nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            try:
+                found = object_of(node, find)
+            except Exception:  # whatever stands for no name, and what attributes of others throw
+                continue
+            if isinstance(found, Overloads):
+                yield found
+
+
+def names_function(code, find, wanted, seen=()):
+    """Whether a function of Python, or one that it names, names the functions `wanted` at present, or others that were
+    defined under their name.
+    """
+    for functions in named_functions(nodes_of(code), find):
+        if functions.key == wanted.key and functions.module is wanted.module:
+            return True
+        for o in functions.overloads:
+            if o not in seen and names_function(o.function, o.environment.find, wanted, (*seen, o)):
+                return True
+    return False
 
 
 def native_parameters(kind):

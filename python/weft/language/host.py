@@ -136,10 +136,16 @@ def call(key, args, keywords):
         raise RuntimeError(f"{key}() may only be called from a Warp kernel")
     given = [typed(a) for a in args]
 
+    node = HostCall()
+
     def emit():
         values = [of_python(sequence_value(a)) for a in given]
         named = {name: of_python(value) for name, value in keywords.items()}
-        return calls.run(key, builtins.Arguments(None, HostCall(), values, named, 1))
+        node.assigned.clear()
+        value = calls.run(key, builtins.Arguments(None, node, values, named, 1))
+        if isinstance(value, Value) and type(value.literal) is int:  # of bare integers, which are of 32 bits here
+            value = operators.converted(value, scalars.int32)
+        return TupleValue([*node.assigned.values(), *([] if value is None else [value])]) if node.assigned else value
 
     try:
         result = evaluated(emit)
@@ -147,7 +153,19 @@ def call(key, args, keywords):
         if any(isinstance(a, (np.number, np.bool_)) for a in args):
             return call(key, [plain(a) for a in args], keywords)  # as bare numbers, which adapt
         raise not_compatible(key, [*args, *keywords.values()]) from error
-    return result
+    if not node.assigned:
+        return result
+    for k, value in zip(node.assigned, result):
+        assign(key, args[k], value)
+    return result[len(node.assigned)] if len(result) > len(node.assigned) else None
+
+
+def assign(key, target, value):
+    """Gives a value of the host the components of another. Errors: RuntimeError for a number, which cannot change."""
+    if not isinstance(target, composites.Composite):
+        raise RuntimeError(f"{key}() assigns to an argument: on the host only values with components can change")
+    for k, number in enumerate(value.tolist()):
+        target.set(k, number)
 
 
 def check(key, args):
@@ -168,6 +186,9 @@ class HostCall:
     """Stands for the node of a call: on the host no argument is a variable that could be assigned to."""
 
     args = [None] * 16
+
+    def __init__(self):
+        self.assigned = {}  # values by the number of the argument
 
 
 def sequence_value(value):

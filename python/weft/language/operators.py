@@ -75,7 +75,7 @@ def binary(name, a, b):
     if a.literal is not None and b.literal is not None:
         return folded(name, a, b)
     if name in COMPARISONS:
-        return compare(name, *comparable(a, b))
+        return compare(name, *comparable(name, a, b))
     a, b = of_one_type(a, b, name)
     if a.scalar is scalars.bool and name not in BITWISE:
         refuse(name, a, b)
@@ -273,12 +273,17 @@ ARITHMETIC = {
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-def comparable(a, b):
-    """The operands of a comparison: numbers of different types, unlike in sums and products, in a type that holds both."""
+def comparable(name, a, b):
+    """The operands of a comparison: numbers of different types, unlike in sums and products, in a type that holds both.
+
+    Errors: CodegenError for integers of which no type holds the values of both.
+    """
     one, other = (adapted(a, b.scalar) or a, b) if a.literal is not None else (a, adapted(b, a.scalar) or b)
     if one.kind != "scalar" or other.kind != "scalar" or one.scalar is other.scalar:
         return one, other
     kind = wider(one.scalar, other.scalar)
+    if kind is None:
+        refuse(name, a, b)
     return converted(one, kind), converted(other, kind)
 
 
@@ -294,9 +299,11 @@ def check_chained(a, b):
 
 def wider(one, other):
     """The scalar type in which numbers of two types are compared: a real one if one is real, else one with room for the
-    values of both; a signed and an unsigned integer of 64 bits have none, and are compared as unsigned ones.
+    values of both; None for a signed integer and an unsigned one of 64 bits.
     """
     reals = [kind for kind in (one, other) if issubclass(kind, scalars.FloatScalar)]
+    if reals == [scalars.float16]:
+        return scalars.float32  # which holds the integers that float16 does not
     if reals:
         return max(reals, key=size_of)
     if scalars.bool in (one, other):
@@ -304,7 +311,7 @@ def wider(one, other):
     if one.signed == other.signed:
         return max(one, other, key=size_of)
     unsigned = other if one.signed else one
-    return scalars.uint64 if unsigned is scalars.uint64 else scalars.int64
+    return None if unsigned is scalars.uint64 else scalars.int64
 
 
 def size_of(kind):
@@ -313,7 +320,7 @@ def size_of(kind):
 
 
 def compare(name, a, b):
-    """Comparisons of numbers; of values with several components only == and !=."""
+    """Comparisons of numbers, also of two types; of values with several components only == and !=, and of one type."""
     if not same_type(a.type, b.type):
         refuse(name, a, b)
     if a.kind != "scalar":

@@ -4,6 +4,7 @@ import ast
 import inspect
 import linecache
 import textwrap
+import types
 
 from .errors import CodegenError
 
@@ -41,10 +42,20 @@ class Source:
         return self.node.lineno
 
 
-def functions_by_line(file):
-    """The functions of a file by the first line of their definition, decorators included."""
+def keep_source(function):
+    """Keeps the lines of a function's file as they are now: it may be written again, or go, before a kernel is traced."""
+    if isinstance(function, types.FunctionType):
+        function._wp_lines_ = lines_of(function.__code__.co_filename)
+
+
+def lines_of(file):
+    """The lines of a file as they are now; the same list as long as the file does not change."""
     linecache.checkcache(file)
-    lines = linecache.getlines(file)
+    return linecache.getlines(file)
+
+
+def functions_by_line(file, lines):
+    """The functions of a file's lines by the first line of their definition, decorators included."""
     known = parsed_.get(file)
     if known is not None and known[0] is lines:
         return known[1]
@@ -67,7 +78,8 @@ def source_of(function):
     """
     code = function.__code__
     file = code.co_filename
-    candidates = functions_by_line(file).get(code.co_firstlineno, [])
+    lines = getattr(function, "_wp_lines_", None) or lines_of(file)
+    candidates = functions_by_line(file, lines).get(code.co_firstlineno, [])
     if code.co_name == "<lambda>":
         named = [n for n in candidates if isinstance(n, ast.Lambda)]
         named = [n for n in named if lambda_matches(n, code)] if len(named) > 1 else named

@@ -5,7 +5,7 @@ import ast
 from .. import _weft
 from ..types import annotations
 from . import expressions, loops, operators, places
-from .emitter import adapted_to, conditional, is_variable
+from .emitter import adapted_to, assertions, conditional, is_variable
 from .errors import KERNEL_RETURNS, CodegenTypeError, CodegenValueError
 from .names import contains, ends
 from .values import ArrayValue, Static, name_of_type
@@ -192,7 +192,9 @@ def return_statement(e, node):
 
 
 def assert_statement(e, node):
-    """``assert condition, message``: an error of the launch where checks are on (debug mode)."""
+    """``assert condition, message``: an error of the launch in debug mode; elsewhere nothing, not even the condition."""
+    if not assertions.get():
+        return
     condition = expressions.condition(e, node.test)
     message = node.msg.value if isinstance(node.msg, ast.Constant) else ast.unparse(node.test)
     _weft.assert_items(condition.id, (str(message),))

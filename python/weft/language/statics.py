@@ -68,7 +68,7 @@ def evaluate_static(emission, node):
     """The value of ``wp.static(expression)``: Python evaluates it while the kernel is traced.
 
     Variables of the kernel have their values there if these are known, such as counters of unrolled loops.
-    Errors: CodegenError for a value that kernels cannot have; whatever the expression raises.
+    Errors: CodegenError for a value that kernels cannot have, and for whatever the expression raises.
     """
     if len(node.args) + len(node.keywords) != 1:
         raise CodegenError("static() takes one expression")
@@ -96,8 +96,9 @@ def evaluate_static(emission, node):
     code = compile(ast.Expression(expression), emission.source.file, "eval")
     try:
         value = eval(code, scope)
-    except NameError as error:
-        raise CodegenError(f"{error}: a static expression uses what is known while the kernel is traced") from None
+    except Exception as error:
+        advice = ". Make sure all variables used in the static expression are constant." * isinstance(error, NameError)
+        raise CodegenError(f"Error evaluating static expression: {error}{advice}") from error
     return of_static(value)
 
 

@@ -48,13 +48,13 @@ class Adam:
         self.set_params(params)
 
     def set_params(self, params):
-        """Takes the arrays that step() changes; their means begin at zero."""
+        """Takes the arrays that step() changes. Means that fit them are kept, in order; others begin at zero."""
         self.params = list(params or [])
         for array in self.params:
             if array.ndim != 1:
                 raise RuntimeError("the parameters of an optimiser are arrays of one dimension")
-        self.m = [wp.zeros(numbers(p).shape, dtype=moment_type(p), device=p.device) for p in self.params]
-        self.v = [wp.zeros(numbers(p).shape, dtype=moment_type(p), device=p.device) for p in self.params]
+        self.m = means_for(self.params, self.m)
+        self.v = means_for(self.params, self.v)
 
     def reset_internal_state(self):
         """Sets the means to zero, and the count of steps."""
@@ -100,3 +100,15 @@ def numbers(array):
 def moment_type(array):
     """The type in which means are kept: float32, or float64 for parameters of float64."""
     return wp.float64 if wp.types.type_scalar_type(array.dtype) is wp.float64 else wp.float32
+
+
+def means_for(params, before):
+    """The means of parameters: those of before where they are as many, with the same numbers and types; else zeros."""
+    made = []
+    for k, array in enumerate(params):
+        flat = numbers(array)
+        mean = before[k] if len(before) == len(params) else None
+        if mean is None or mean.shape != flat.shape or mean.dtype is not moment_type(array):
+            mean = wp.zeros(flat.shape, dtype=moment_type(array), device=array.device)
+        made.append(mean.to(array.device))
+    return made

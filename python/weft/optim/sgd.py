@@ -4,7 +4,7 @@ from typing import Any
 
 import weft as wp
 
-from .adam import moment_type, numbers
+from .adam import means_for, numbers
 
 
 @wp.kernel
@@ -54,9 +54,9 @@ class SGD:
         self.set_params(params)
 
     def set_params(self, params):
-        """Takes the arrays that step() changes."""
+        """Takes the arrays that step() changes. Momenta that fit them are kept, in order; others begin at zero."""
         self.params = list(params or [])
-        self.b = [wp.zeros(numbers(p).shape, dtype=moment_type(p), device=p.device) for p in self.params]
+        self.b = means_for(self.params, self.b)
 
     def reset_internal_state(self):
         """Sets the momenta to zero, and the count of steps."""

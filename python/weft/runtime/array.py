@@ -158,6 +158,10 @@ class array(_weft.Array):
         """The elements as a NumPy array: shared memory on the processor, a copy elsewhere."""
         return shaped_numpy(self)
 
+    def __ctype__(self):
+        """The array itself, for programs that give recorded launches their arguments so."""
+        return self
+
     def cptr(self):
         """The address of the elements on the device; 0 of an array without elements."""
         return self.ptr or 0
@@ -462,6 +466,8 @@ def element_of(dtype, value):
     if dtype.native.kind == "struct":
         if not isinstance(value, dtype):
             return dtype() if isinstance(value, (int, float)) and value == 0 else refuse_element(dtype, value)
+        if dtype.native.holds_arrays and (held := structs.held_array(value)):
+            raise RuntimeError(f"{dtype.__name__}.{held} is an array: structs that hold arrays are no elements of arrays")
         return value
     if isinstance(value, dtype):
         return value

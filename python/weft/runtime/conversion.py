@@ -1,17 +1,20 @@
 """Arguments of launches that are not the package's own: NumPy and torch arrays, and refusals with the argument's name."""
 
+import types
+
 import numpy as np
 
 from .. import _weft
 from ..types import composites, numpy_types
 from ..types.annotations import ArrayType, is_concrete, type_name
+from ..types.structs import StructInstance
 from .array import array
 
 
 def convert(kernel, position, param, value):
     """The argument as the module takes it. The launch calls it for what it does not know.
 
-    Errors: RuntimeError and TypeError that name kernel and argument.
+    Errors: RuntimeError, TypeError and ValueError that name kernel and argument.
     """
     name, kind = kernel.parameters[position] if not kernel.is_generic else open_parameter(kernel, position, param)
     if isinstance(kind, ArrayType):
@@ -71,6 +74,8 @@ def convert_dlpack(where, kind, value):
 def convert_value(kernel, name, kind, value):
     """An argument that is a value."""
     where = f"Error launching kernel '{kernel.key}', argument '{name}'"
+    if kind.native.kind == "struct" and isinstance(value, kind) and lacks_indexed(value):
+        return completed(value)
     if kind.native.kind == "struct":
         raise RuntimeError(f"{where} expects a {kind.__name__}, but passed value has type {type(value).__name__}.")
     if isinstance(value, composites.Composite):
@@ -82,6 +87,8 @@ def convert_value(kernel, name, kind, value):
         if not isinstance(number, (int, float)):
             raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has type {type(value).__name__}.")
         return kind.clean(number)
+    if value is None:
+        raise ValueError(f"{where}: Failed to convert argument for param {name} to {kind.__name__}: nothing is given.")
     if not hasattr(value, "__len__"):
         raise RuntimeError(f"{where} expects {kind.__name__} but got a single value of type {type(value).__name__}.")
     numbers = composites.flatten(value)
@@ -89,6 +96,34 @@ def convert_value(kernel, name, kind, value):
         raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has {len(numbers)} components.")
     assert is_concrete(kind)
     return kind._make(numbers)
+
+
+class NoIndexedArray:
+    """Stands for an indexed array that a struct was not given: its array and its lists are left out."""
+
+    data = list0 = list1 = list2 = list3 = None
+
+
+def lacks_indexed(value):
+    """Whether a struct, or one inside it, was not given an indexed array."""
+    fields = type(value)._wp_fields_
+    held = {name: getattr(value, name) for name in fields}
+    return any(f is None and fields[n].indexed for n, f in held.items() if isinstance(fields[n], ArrayType)) or any(
+        lacks_indexed(f) for f in held.values() if isinstance(f, StructInstance)
+    )
+
+
+def completed(value):
+    """The fields of a struct, by name, with stand-ins for the indexed arrays that it was not given."""
+    made = types.SimpleNamespace()
+    for name, kind in type(value)._wp_fields_.items():
+        field = getattr(value, name)
+        if isinstance(field, StructInstance):
+            field = completed(field)
+        elif field is None and kind.indexed:
+            field = NoIndexedArray
+        setattr(made, name, field)
+    return made
 
 
 _weft.set_converter(convert)

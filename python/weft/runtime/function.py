@@ -1,7 +1,11 @@
 """Functions that kernels call: ``@wp.func``."""
 
 import functools
+import typing
+from collections.abc import Callable
+from typing import Any
 
+from ..language.errors import CodegenError
 from ..language.functions import Overloads, written_annotations
 from ..types import annotations
 from . import showing
@@ -110,14 +114,33 @@ def type_of_argument(value):
     return type(value)
 
 
+P = typing.ParamSpec("P")
+R = typing.TypeVar("R")
+
+
+@typing.overload
+def func(f: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+@typing.overload
+def func(
+    *, name: str | None = None, module: Any = None, **options: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def func(f=None, *, name=None, module=None, **_):
     """Makes a function that kernels call (decorator). Parameters are annotated, as those of kernels; ``Any`` and open
     types make it generic. Further functions of the same name in one Python module are overloads of it.
 
-    Errors: CodegenError at the first use for annotations that are no types of kernels.
+    Errors: CodegenError for unions of types, and at the first use for annotations that are no types of kernels.
     """
 
     def made(function):
+        for parameter, annotation in function.__annotations__.items():
+            if annotations.is_union(annotation):
+                raise CodegenError(
+                    f"function {function.__name__}, {parameter}: Union type annotations are only supported at Python scope"
+                )
         home = get_module(module if isinstance(module, str) else function.__module__)
         key = name or function.__qualname__
         known = home.functions.get(key)
@@ -126,7 +149,10 @@ def func(f=None, *, name=None, module=None, **_):
             known = Function(function, key=key, module=home)
             home.functions[key] = known
         elif known.has(function):
-            known = known.redefined(function)  # kernels that were given the one before keep it
+            from .kernel import forget_traces  # which needs functions first
+
+            forget_traces(known)
+            known = known.redefined(function)  # kernels that were given the one before as a value keep it
             home.functions[key] = known
         else:
             known.add(function)

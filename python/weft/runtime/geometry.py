@@ -1,5 +1,7 @@
 """Structures that kernels query: triangle meshes, hierarchies of boxes, hash grids. Kernels get their ids (uint64)."""
 
+import typing
+
 from .. import _weft
 from ..types import scalars
 from ..types.named import NAMED
@@ -9,6 +11,38 @@ vec3 = NAMED["vec3"]
 
 # Ways to build a tree that programs name, and the library's.
 BUILDERS = {"sah": "hploc", "median": "hploc", "lbvh": "lbvh", "cubql": "hploc", None: "hploc"}
+
+
+def is_cubql_available():
+    """False: there is no builder of that name. Programs that name it all the same get the library's, see BUILDERS."""
+    return False
+
+
+class Query:
+    """Annotates the parameter of a function that goes through a query of its caller: ``wp.BvhQuery`` and kin. Which query
+    it is is known while a kernel is traced.
+    """
+
+    _wp_annotation_ = typing.Any
+
+    def __class_getitem__(cls, item):
+        return cls  # whatever the type of the points is
+
+
+class BvhQuery(Query):
+    """Annotates a query of a hierarchy of boxes."""
+
+
+class MeshQuery(Query):
+    """Annotates a query for triangles of a mesh."""
+
+
+class MeshQueryAABB(Query):
+    """Annotates a query for triangles of a mesh in a box."""
+
+
+class HashGridQuery(Query):
+    """Annotates a query for points of a grid."""
 
 
 def checked(array, dtype, what):
@@ -21,7 +55,8 @@ def checked(array, dtype, what):
 class Mesh(_weft.Mesh):
     """A triangle mesh: `points` (vec3), `indices` (int32, three for each face), and perhaps `velocities` of the points.
 
-    The mesh uses the arrays that it is given: after changes of the points call refit().
+    The mesh uses the arrays that it is made with: after changes of the points call refit(). Arrays that are assigned later
+    are copied into these, at once and by refit().
     Errors: RuntimeError for arrays of other types, or on different devices.
     """
 
@@ -48,35 +83,52 @@ class Mesh(_weft.Mesh):
         if bvh_leaf_size is not None and bvh_leaf_size < 1:
             raise ValueError(f"bvh_leaf_size must be greater than or equal to 1, current value: {bvh_leaf_size}")
         builder = builder_named(bvh_constructor)
-        super().__init__(points, indices, velocities, support_winding_number, builder, bvh_leaf_size or 4)
+        # A look at indices through NumPy could change them, for all that the library knows: it has its own.
+        self.indices_ = indices.clone() if indices.native_device.wraps_host else indices
+        super().__init__(points, self.indices_, velocities, support_winding_number, builder, bvh_leaf_size or 4)
         self.device = of_native(points.native_device)
-        self.points_ = points
-        self.velocities_ = velocities
+        self.points_ = self.given_points = points
+        self.velocities_ = self.given_velocities = velocities
         self.indices = indices
         self.groups = groups
 
     @property
     def points(self):
         """The positions of the vertices. Assigning other values to the array's elements needs refit()."""
-        return self.points_
+        return self.given_points
 
     @points.setter
     def points(self, points):
         if points.shape != self.points_.shape:
             raise RuntimeError("the new points must have the same shape as the original points")
-        self.points_.assign(checked(points, vec3, "Mesh points"))
+        self.given_points = checked(points, vec3, "Mesh points")
         self.refit()
+
+    def refit(self):
+        """Makes the tree fit the points as they are now."""
+        for held, given in ((self.points_, self.given_points), (self.velocities_, self.given_velocities)):
+            if given is not held:
+                held.assign(given)
+        super().refit()
+
+    def rebuild(self):
+        """Builds the tree anew, of the points and indices as they are now."""
+        for held, given in ((self.points_, self.given_points), (self.indices_, self.indices)):
+            if given is not held:
+                held.assign(given)
+        super().rebuild()
 
     @property
     def velocities(self):
         """The velocities of the vertices."""
-        return self.velocities_
+        return self.given_velocities
 
     @velocities.setter
     def velocities(self, velocities):
         if self.velocities_ is None or velocities.shape != self.velocities_.shape:
             raise RuntimeError("the new velocities must have the shape of those that the mesh was made with")
-        self.velocities_.assign(checked(velocities, vec3, "Mesh velocities"))
+        self.given_velocities = checked(velocities, vec3, "Mesh velocities")
+        self.velocities_.assign(velocities)
 
 
 def builder_named(name):

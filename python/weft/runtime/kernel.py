@@ -1,5 +1,6 @@
 """Kernels: ``@wp.kernel``, ``wp.Kernel``, ``wp.overload``."""
 
+import collections
 import functools
 import inspect
 import re
@@ -8,15 +9,16 @@ import weakref
 
 from .. import _weft, config
 from ..language.arrays import indexed
-from ..language.emitter import Emission, Environment
+from ..language.emitter import Emission, Environment, asserting
 from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
-from ..language.source import source_of
+from ..language.functions import names_function
+from ..language.source import keep_source, source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name
 from . import showing
 from .identity import identity_of, is_settled
-from .module import Module, get_module
+from .module import OPTIONS, SETTINGS, Module, get_module
 
 NOTHING = (None, type(None))
 """The annotations of a function that returns nothing."""
@@ -31,6 +33,7 @@ class Kernel(_weft.KernelHandle):
 
     def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None, kinds=None):
         super().__init__()
+        keep_source(func)
         self.func = func
         self.module = module if isinstance(module, Module) else get_module(module or func.__module__)
         self.key = key or key_of(func)
@@ -98,8 +101,10 @@ class Kernel(_weft.KernelHandle):
     def native_kernel(self):
         """The kernel as the module has it. Nothing is traced yet."""
         if self.fixed is None:
+            traced_.add(self)
             source = source_of(self.func)
-            options = {"max_unroll": self.option("max_unroll")}
+            checks = self.option("mode") == "debug"
+            options = {"max_unroll": self.option("max_unroll"), "assertions": checks}
             self.fixed = _weft.Kernel(
                 self.key,
                 source.file,
@@ -108,7 +113,7 @@ class Kernel(_weft.KernelHandle):
                 functools.partial(trace, source, self.key, self.environment, self.parameters, options),
                 block=0,
                 contract=bool(self.option("fuse_fp")),
-                checks=self.option("mode") == "debug",
+                checks=checks,
                 finite=bool(self.option("verify_fp")),
             )
         return self.fixed
@@ -210,7 +215,8 @@ def trace(source, key, environment, parameters, options, args):
     arguments = {}
     for (name, kind), part in zip(parameters, args):
         arguments[name] = argument(name, kind, part)
-    Emission(source, key, environment, False, options).run(arguments)
+    with asserting(options["assertions"]):
+        Emission(source, key, environment, False, options).run(arguments)
 
 
 def argument(name, kind, part):
@@ -257,46 +263,82 @@ def array_type(value, element, kind):
     return ArrayType(scalar, value.ndim)
 
 
-def kernel(f=None, *, name=None, enable_backward=None, module=None, launch_bounds=None, grid_stride=None, **options):
+def kernel(f=None, *, name=None, enable_backward=None, module=None, module_options=None, **options):
     r"""Makes a kernel (decorator, with or without arguments).
 
     \param enable_backward  kept for programs that say it: adjoints are made when a tape first needs them, never before
     \param module  "unique": a module of its own; else a Module
-    \param options  ``max_unroll``: the most iterations of a loop over known numbers that is unrolled
+    \param module_options  a dict of options for a module of its own, see set_module_options()
+    \param options  ``max_unroll``: the most iterations of a loop over known numbers that is unrolled. Others, such as
+                    ``launch_bounds``, are kept for programs that say them
+
+    Errors: ValueError and TypeError for options of a module that is not the kernel's own, or that there are not.
     """
+    if module_options is not None:
+        check_module_options(module_options, module)
 
     def made(function):
         given = {k: v for k, v in options.items() if v is not None}
         if enable_backward is not None:
             given["enable_backward"] = enable_backward
         if module == "unique":
-            return unique_kernel(function, name, given)
+            return unique_kernel(function, name, given, module_options or {})
         return Kernel(function, key=name, module=module, options=given)
 
     return made if f is None else made(f)
 
 
+traced_ = weakref.WeakSet()
+"""The kernels that have a native form."""
+
+
+def forget_traces(function):
+    """Lets kernels be traced again that call a function which is about to be defined anew, as when a module is loaded
+    again or a cell of a notebook runs again: names in kernels mean what they mean in Python, at the next launch.
+    """
+    for kernel in list(traced_):
+        if kernel.fixed is not None and names_function(kernel.func, kernel.environment.find, function):
+            kernel.fixed = kernel.native = None
+
+
 unique_ = weakref.WeakValueDictionary()
 """The kernels in modules of their own that are still in use, by what they do."""
 
+names_ = collections.Counter()
+"""How many modules of their own there were of each name."""
 
-def unique_kernel(function, name, options):
+
+def check_module_options(given, module):
+    """Refuses options of a kernel's module that are none, or where the module is not the kernel's own."""
+    if module != "unique":
+        raise ValueError('module_options are those of a kernel\'s own module: write module="unique", too')
+    if not isinstance(given, dict):
+        raise TypeError(f"module_options must be a dict, not a {type(given).__name__}")
+    for option in given:
+        if option not in OPTIONS:
+            raise ValueError(f"modules have no option {option!r}. Valid options: {', '.join(sorted(OPTIONS))}")
+
+
+def unique_kernel(function, name, options, own_options):
     """The kernel of a function in a module of its own: the one that there is already if it was defined before, with the
     same options, and sees the same values.
     """
-    module_options = get_module(function.__module__).options
+    module_options = {**get_module(function.__module__).options, **own_options}
     try:
         if not is_settled(function):
             raise TypeError("it may see something else the next time")
         annotated = tuple(function.__annotations__.items())
-        settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)))
+        package = tuple(getattr(config, option) for option in SETTINGS)
+        settings = (tuple(sorted(options.items())), tuple(sorted(module_options.items(), key=str)), package)
         key = (identity_of(function), function.__module__, function.__qualname__, name, annotated, settings)
         known = unique_.get(key)
     except TypeError:  # something that cannot be a key
         key = known = None
     if known is not None:
         return known
-    home = Module(f"{function.__module__}.{function.__qualname__}")
+    shown = f"{function.__module__}.{name or function.__qualname__}"
+    names_[shown] += 1
+    home = Module(shown if names_[shown] == 1 else f"{shown}__{names_[shown]}")
     home.options.update(module_options)
     made = Kernel(function, key=name, module=home, options=options)
     if key is not None:

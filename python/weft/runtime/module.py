@@ -6,6 +6,8 @@ import warnings
 
 from .. import config
 from ..language.errors import CodegenError
+from ..types.annotations import layout_of
+from ..types.structs import StructInstance
 
 OPTIONS = {
     "enable_backward": True,
@@ -19,6 +21,14 @@ OPTIONS = {
     "cpu_compiler_flags": None,
     "verify_fp": False,
     "deterministic": None,
+    "deterministic_max_records": 0,
+    "compile_time_trace": False,
+    "cuda_output": None,
+    "default_grid_stride": None,
+    "enable_mathdx_fft": True,
+    "enable_mathdx_gemm": True,
+    "enable_mathdx_solver": True,
+    "strip_hash": False,
 }
 """The options that a module knows, with their defaults. Those that concern compilers of others are kept and ignored."""
 
@@ -58,11 +68,13 @@ class Module:
         Errors: CodegenError for a kernel that cannot be traced.
         Cost: traces all kernels.
         """
-        made = hashlib.sha256(repr(sorted(self.options.items())).encode())
+        options = {n: getattr(config, n, None) if value is None else value for n, value in self.options.items()}
+        made = hashlib.sha256(repr(sorted(options.items())).encode())
         made.update(repr([getattr(config, name) for name in SETTINGS]).encode())
         for key in sorted(self.kernels):
             kernel = self.kernels[key]
             made.update(repr((key, sorted(kernel.options.items(), key=str))).encode())
+            made.update(repr([(name, layout_of(kind)) for name, kind in kernel.parameters]).encode())
             if kernel.is_generic:
                 made.update(kernel.func.__code__.co_code)
             for concrete in kernel.instances.values() if kernel.is_generic else (kernel,):
@@ -118,14 +130,25 @@ def get_module_options(module=None):
 
 
 def load_module(module=None, device=None, recursive=False, block_dim=None, **_):
-    """Traces the kernels of a module, see Module.load(). `recursive`: also those of modules below it."""
+    """Traces the kernels of a module, see Module.load(). `recursive`: also those of modules below it.
+
+    Errors: RuntimeError for a module that has nothing that kernels know.
+    """
     home = module_of(module, 1)
+    if not (home.kernels or home.functions or structs_of(home.name) or recursive):
+        raise RuntimeError(f"module {home.name!r} does not contain any Warp kernels, functions, or structs")
     home.load(device, block_dim)
     if recursive:
         for name, other in list(modules_.items()):
             if name.startswith(home.name + "."):
                 other.load(device, block_dim)
     return home
+
+
+def structs_of(name):
+    """The structs that stand in Python's module of a name."""
+    things = vars(sys.modules[name]).values() if name in sys.modules else ()
+    return [t for t in things if isinstance(t, type) and issubclass(t, StructInstance) and t.__module__ == name]
 
 
 def force_load(device=None, modules=None, block_dim=None, **_):

@@ -2,6 +2,9 @@
 
 from .. import _weft
 from ..types.annotations import ArrayType
+from ..types.composites import Composite
+from ..types.structs import zero_of
+from .conversion import convert_value
 
 
 class Launch:
@@ -26,7 +29,14 @@ class Launch:
 
         Errors: IndexError out of range; RuntimeError for a gradient of a launch that is no adjoint.
         """
-        self.list_of(adjoint)[index] = value
+        self.list_of(adjoint)[index] = value if adjoint else self.taken(index, value)
+
+    def taken(self, index, value):
+        """An argument, as a value of the parameter's type where that has components. Errors: those of convert_value()."""
+        name, kind = self.kernel.parameters[index]
+        if isinstance(kind, type) and issubclass(kind, Composite) and not isinstance(value, kind):
+            return convert_value(self.kernel, name, kind, value)
+        return value
 
     def list_of(self, adjoint):
         """The arguments, or the arrays for their gradients."""
@@ -41,7 +51,7 @@ class Launch:
         names = [n for n, _ in self.kernel.parameters]
         if name not in names:
             raise ValueError(f"kernel {self.kernel.key} has no parameter {name!r}")
-        self.list_of(adjoint)[names.index(name)] = value
+        self.set_param_at_index(names.index(name), value, adjoint)
 
     set_param_at_index_from_ctype = set_param_at_index
     set_param_by_name_from_ctype = set_param_by_name
@@ -51,7 +61,7 @@ class Launch:
         values = list(values)
         if len(values) > len(self.params):
             raise RuntimeError(f"kernel {self.kernel.key} has {len(self.params)} parameters, not {len(values)}")
-        self.params[: len(values)] = values
+        self.params[: len(values)] = [self.taken(k, value) for k, value in enumerate(values)]
 
     def launch(self, stream=None):
         """Makes the launch, on a stream if one is given."""
@@ -65,7 +75,7 @@ class Launch:
 
 def default_of(kind):
     """The argument for a parameter that was not set: zero, or no array."""
-    return None if isinstance(kind, ArrayType) else kind()
+    return None if isinstance(kind, ArrayType) else zero_of(kind)
 
 
 def record(kernel, dim, args, device, stream, adjoint=False, inputs=0, adj_inputs=None, adj_outputs=None):

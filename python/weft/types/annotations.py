@@ -1,6 +1,7 @@
 """What a parameter's annotation says: a value type, an array of a type, a struct, or an open type."""
 
 import collections.abc
+import types
 import typing
 from typing import Any
 
@@ -57,6 +58,18 @@ class ArrayType:
         if self.indexed:
             return f"wp.indexedarray[{dtype}]" if self.ndim == 1 else f"wp.indexedarray[{dtype}, Literal[{self.ndim}]]"
         return f"wp.array{'' if self.ndim == 1 else str(self.ndim) + 'd'}[{dtype}]"
+
+
+class fixedarray:
+    """``wp.fixedarray(shape=(2, 3), dtype=int)`` annotates what a function takes or returns: an array that a kernel makes
+    for a thread with ``zeros(shape, dtype)``. Functions take and return it as any array of as many dimensions.
+    """
+
+    _wp_is_array_ = True
+
+    def __new__(cls, dtype=Any, shape=None, ndim=None):
+        extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        return ArrayType(dtype, len(extents) or ndim or 1)
 
 
 def written(dtype):
@@ -172,6 +185,11 @@ def is_callable_type(annotation):
     return origin in (typing.Callable, collections.abc.Callable) or getattr(annotation, "_wp_is_function_", False)
 
 
+def is_union(annotation):
+    """Whether an annotation is a union of types, which functions of the host may have."""
+    return typing.get_origin(annotation) in (typing.Union, types.UnionType)
+
+
 def is_open(annotation):
     """Whether a parameter's type is decided by its argument."""
     if isinstance(annotation, ArrayType):
@@ -226,6 +244,16 @@ def type_name(cls):
     if isinstance(cls, ArrayType):
         return f"array{'' if cls.ndim == 1 else str(cls.ndim) + 'd'}[{type_name(cls.dtype)}]"
     return getattr(cls, "__name__", str(cls))
+
+
+def layout_of(kind):
+    """A type of parameters with the fields of its structs, for hashes: types of one name may differ in them."""
+    if isinstance(kind, ArrayType):
+        return (kind.ndim, kind.indexed, layout_of(kind.dtype))
+    fields = getattr(kind, "_wp_fields_", None)
+    if fields is None:
+        return type_name(kind)
+    return (kind.__name__, *((name, layout_of(field)) for name, field in fields.items()))
 
 
 def specificity(annotation):

@@ -170,7 +170,7 @@ def part_numbers(cls, value, count):
     """
     if not hasattr(value, "__len__") or isinstance(value, str):
         return [scalars_clean(cls, value)] * count
-    for item in value:
+    for item in value if not isinstance(value, Composite) else ():
         if hasattr(item, "__len__") and len(value) == 1 and isinstance(item, Composite):
             raise TypeError(
                 f"Expected to assign a slice from a sequence of `{cls._wp_scalar_type_.__name__}` values "

@@ -38,10 +38,13 @@ class Empty:
         return iter(())
 
     def __eq__(self, other):
-        return self is other or isinstance(other, (list, tuple)) and not other
+        if isinstance(other, Empty):  # whichever extent is 0: neither has a component that could differ
+            mine, others = self.kind, other.kind
+            return mine.kind == others.kind and mine._wp_scalar_type_ is others._wp_scalar_type_
+        return isinstance(other, (list, tuple)) and not other
 
     def __hash__(self):
-        return id(self)
+        return hash((self.kind.kind, self.kind._wp_scalar_type_))
 
     def __repr__(self):
         return f"{self.kind!r}()"

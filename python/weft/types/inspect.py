@@ -6,8 +6,9 @@ from . import composites, matrices, patterns, quaternions, scalars, structs, vec
 from .annotations import ArrayType, is_concrete, type_name
 
 
-def _class(value):
-    return value if isinstance(value, (type, ArrayType, patterns.Pattern)) else type(value)
+def _is_type(value):
+    """Whether a value is a type itself."""
+    return isinstance(value, (type, ArrayType, patterns.Pattern))
 
 
 def type_is_int(cls):
@@ -61,8 +62,8 @@ def type_is_value(cls):
 
 
 def type_is_array(cls):
-    """Whether a type is an array's, as annotations name it."""
-    return isinstance(cls, ArrayType) or getattr(cls, "_wp_is_array_", False)
+    """Whether a type is one of arrays."""
+    return isinstance(cls, type) and getattr(cls, "_wp_is_array_", False)
 
 
 def type_is_tile(cls):
@@ -89,57 +90,57 @@ def _kind(cls):
 
 def is_int(value):
     """Whether a value is an integer."""
-    return type_is_int(_class(value))
+    return not _is_type(value) and type_is_int(type(value))
 
 
 def is_float(value):
     """Whether a value is a floating-point number."""
-    return type_is_float(_class(value))
+    return not _is_type(value) and type_is_float(type(value))
 
 
 def is_scalar(value):
     """Whether a value is a number."""
-    return type_is_scalar(_class(value))
+    return not _is_type(value) and type_is_scalar(type(value))
 
 
 def is_vector(value):
     """Whether a value is a vector."""
-    return type_is_vector(_class(value))
+    return not _is_type(value) and type_is_vector(type(value))
 
 
 def is_matrix(value):
     """Whether a value is a matrix."""
-    return type_is_matrix(_class(value))
+    return not _is_type(value) and type_is_matrix(type(value))
 
 
 def is_quaternion(value):
     """Whether a value is a quaternion."""
-    return type_is_quaternion(_class(value))
+    return not _is_type(value) and type_is_quaternion(type(value))
 
 
 def is_transformation(value):
     """Whether a value is a transform."""
-    return type_is_transformation(_class(value))
+    return not _is_type(value) and type_is_transformation(type(value))
 
 
 def is_composite(value):
     """Whether a value is a vector, matrix, quaternion or transform."""
-    return type_is_composite(_class(value))
+    return not _is_type(value) and type_is_composite(type(value))
 
 
 def is_struct(value):
     """Whether a value is an instance of a struct."""
-    return type_is_struct(_class(value))
+    return not _is_type(value) and type_is_struct(type(value))
 
 
 def is_value(value):
     """Whether a value is a scalar or a composite."""
-    return type_is_value(_class(value))
+    return not _is_type(value) and type_is_value(type(value))
 
 
 def is_array(value):
     """Whether a value is an array, or an annotation of one."""
-    return type_is_array(_class(value))
+    return isinstance(value, ArrayType) or not _is_type(value) and type_is_array(type(value))
 
 
 def is_tile(value):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import composites, scalars, structs
-from .annotations import is_concrete
+from .annotations import ArrayType, is_concrete
 
 TO_NUMPY = {s: np.dtype(s.numpy_name) for s in (*scalars.SCALARS, scalars.bool)}
 FROM_NUMPY = {n: s for s, n in TO_NUMPY.items()}
@@ -41,7 +41,7 @@ def struct_dtype(cls):
     for name, kind, offset, _, _ in cls.native.fields:
         names.append(name)
         offsets.append(offset)
-        if isinstance(kind, tuple):
+        if isinstance(kind, tuple) or isinstance(kind.python, ArrayType):
             following = [f[2] for f in cls.native.fields if f[2] > offset]
             formats.append(np.dtype((np.void, min(following, default=cls.native.size) - offset)))
         else:

@@ -26,19 +26,23 @@ class Quaternion(vectors.Vector):
 class Transform(vectors.Vector):
     """A transform of a rigid body, a position p and a rotation q:
 
-    Built from no argument (zeros), a position and a quaternion, seven numbers, or keywords ``p`` and ``q``.
-    Errors: ValueError for another number of components.
+    Built from no argument (no rotation, at the origin), a position and a quaternion, seven numbers, or keywords ``p`` and
+    ``q``. In kernels no argument means zeros.
+    Errors: ValueError for another number of components; TypeError for what are no components.
     """
 
     _wp_generic_type_str_ = "transform_t"
 
-    def __init__(self, *args, p=None, q=None):
+    def __init__(self, *args, p=None, q=None, **others):
+        for name in others:
+            raise TypeError(f"got an unexpected keyword argument '{name}'")
+        check_parts(args, p, q)
         if p is not None or q is not None:
-            if args and (len(args) > 1 or p is not None):
-                raise ValueError("a transform takes a position and a rotation, each once")
             args = (*args, *(() if p is None else (p,)))
             args = args if args else ((0.0, 0.0, 0.0),)
             args = (*args, (0.0, 0.0, 0.0, 1.0) if q is None else q)
+        elif not args:
+            args = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
         elif len(args) == 1 and not isinstance(args[0], Transform) and _holds(args[0], 3):
             args = (args[0], (0.0, 0.0, 0.0, 1.0))
         super().__init__(*args)
@@ -70,6 +74,22 @@ class Transform(vectors.Vector):
     def __repr__(self):
         numbers = self.tolist()
         return f"{type(self).__name__}(p={tuple(numbers[:3])}, q={tuple(numbers[3:])})"
+
+
+def check_parts(args, p, q):
+    """Refuses arguments of a transform that say a part twice, or are no parts. Errors: TypeError."""
+    if args and (len(args) > 1 or p is not None) and (p is not None or q is not None):
+        raise TypeError(f"multiple values for argument '{'q' if p is None else 'p'}'")
+    named = {"p": p, "q": q} if p is not None or q is not None else {}
+    if len(args) == 2 or q is not None and args:
+        named.update(zip("pq", args))
+    for name, value in named.items():
+        if value is not None and not hasattr(value, "__len__"):
+            kind = type(value).__name__
+            raise TypeError(f"Invalid argument '{name}' in transformation constructor: expected a sequence, got {kind}")
+    if len(args) == 1 and not hasattr(args[0], "__len__") and not hasattr(composites.number_of(args[0]), "__float__"):
+        kind = type(args[0]).__name__
+        raise TypeError(f"Invalid argument in transformation constructor: expected a scalar value, got {kind}")
 
 
 def _holds(value, count):

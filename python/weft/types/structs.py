@@ -79,6 +79,10 @@ class StructInstance:
             setattr(made, name, value)
         return made
 
+    def __ctype__(self):
+        """The struct itself, for programs that give recorded launches their arguments so."""
+        return self
+
     @classmethod
     def numpy_dtype(cls):
         """NumPy's structured type with the same layout."""
@@ -104,13 +108,26 @@ class StructInstance:
         return tuple(parts)
 
 
+def held_array(value):
+    """The path of a field that holds an array, in a struct or in structs inside it; None if no array is set."""
+    for name in type(value)._wp_fields_:
+        field = getattr(value, name)
+        if isinstance(field, StructInstance):
+            inner = held_array(field)
+            if inner:
+                return f"{name}.{inner}"
+        elif field is not None and hasattr(field, "element_dtype"):
+            return name
+    return None
+
+
 def zero_of(annotation):
     """The value of a field that was not set."""
     if isinstance(annotation, annotations.ArrayType):
         return None
     if annotation.native.kind == "scalar":
         return annotation.clean(0)
-    return annotation()
+    return annotation() if annotation.native.kind == "struct" else annotation._make([0] * annotation._length_)
 
 
 def taken(struct, name, annotation, value):
@@ -118,19 +135,22 @@ def taken(struct, name, annotation, value):
     if isinstance(annotation, annotations.ArrayType):
         if value is None:
             return None
+        where, kind = f"{struct}: Struct field '{name}'", "indexed array" if annotation.indexed else "array"
         element = getattr(value, "dtype", None)
         if getattr(value, "element_dtype", None) is None:
-            raise TypeError(f"field {struct}.{name} is an array of {annotations.type_name(annotation.dtype)}")
+            raise TypeError(f"{where} expects a Warp {kind}, got {type(value).__name__}")
         if not annotations.same_type(annotation.dtype, element):
-            raise TypeError(
-                f"field {struct}.{name} is an array of {annotations.type_name(annotation.dtype)}, "
-                f"not of {annotations.type_name(element)}"
-            )
+            wanted, given = annotations.type_name(annotation.dtype), annotations.type_name(element)
+            raise TypeError(f"{where} expects dtype {wanted}, got {given}")
         if annotation.indexed != getattr(value, "_wp_is_indexed_", False):
-            raise TypeError(f"field {struct}.{name} is an {'indexed' if annotation.indexed else 'ordinary'} array")
+            raise TypeError(f"{where} expects a Warp {kind}, got {'an' if annotation.indexed else 'an indexed'} array")
         if annotation.ndim is not typing.Any and value.ndim != annotation.ndim:
-            raise TypeError(f"field {struct}.{name} has {annotation.ndim} dimensions, not {value.ndim}")
+            raise TypeError(
+                f"{where} expects an array with {annotation.ndim} dimension(s), got {value.ndim} dimension(s)"
+            )
         return value
+    if type(value) is annotation and issubclass(annotation, scalars.Scalar):
+        return value  # which keeps its type
     if annotation.native.kind == "scalar":
         number = composites.number_of(value)
         if hasattr(number, "item"):
@@ -143,7 +163,7 @@ def taken(struct, name, annotation, value):
             raise TypeError(f"field {struct}.{name} is a {annotation.__name__}, not {type(value).__name__}")
         return value
     if value is None:
-        return annotation()
+        return zero_of(annotation)
     if isinstance(value, composites.Composite) and annotations.same_type(annotation, type(value)):
         return annotation._make(value.tolist())
     if isinstance(value, scalars.Scalar) or not hasattr(value, "__len__"):
@@ -162,8 +182,10 @@ def struct(cls):
 
     Fields are scalars, vectors, matrices, quaternions, transforms, structs and arrays, laid out as C does. A class
     attribute of a field's name is its default.
-    Errors: TypeError for a field whose type no kernel knows.
+    Errors: TypeError for a field whose type no kernel knows; RuntimeError for a class with bases.
     """
+    if cls.__bases__ != (object,):
+        raise RuntimeError(f"struct {cls.__name__} has bases: Warp structs must be defined as base classes")
     module = sys.modules.get(cls.__module__)
     names = dict(vars(module)) if module else {}
     frame = sys._getframe(1)

@@ -4,9 +4,12 @@ The wheel is installed into a virtual environment outside the repository. A pack
 it, beside the wheel's own tests, which run on the device "cpu", each file in a process of its own.
 
     python tests/python/peer/run.py [--package FOLDER] [--version 1.17.0] [--folder FOLDER] [--json FILE] [pattern ...]
+    python tests/python/peer/run.py --json FILE --kept --reasons
 
 pattern      files whose path contains one of them; all files if none is given
 --package    the folder that holds the built package `weft`
+--json       a file that keeps the outcomes, after each file of tests; those of other files stay in it
+--kept       runs nothing: what --json keeps is shown
 --failures   prints the name and the last line of each test that failed
 --reasons    groups the tests that failed by the reasons in reasons.txt, and lists those for which there is none
 """
@@ -33,20 +36,23 @@ def environment(folder, version):
     if not any(f"-{version}." in str(f) for f in found):
         subprocess.run([python, "-m", "pip", "install", "-q", f"warp-lang=={version}", "numpy"], check=True)
         # Tests of what cannot be installed are skipped.
-        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "paddlepaddle"])
+        subprocess.run([python, "-m", "pip", "install", "-q", "jax", "paddlepaddle", "usd-core"])
         subprocess.run([python, HERE.parent / "setup" / "torch_without_cuda.py"])
     wheel = next((folder / "venv").glob("lib/python*/site-packages/warp"))
     return python, wheel
 
 
 def front(folder, wheel):
-    """Makes the package `warp` that is weft, with the wheel's tests in it. Returns the folder to import it from."""
+    """Makes the package `warp` that is weft, with the wheel's tests, its examples and the renderers that these use, which
+    are Python alone. Returns the folder to import it from.
+    """
     package = folder / "front" / "warp"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text((HERE / "front.py").read_text())
-    tests = package / "tests"
-    if not tests.exists():
-        tests.symlink_to(wheel / "tests")
+    (package / "_src").mkdir(exist_ok=True)
+    for name in ("tests", "examples", "render", "_src/render"):
+        if not (package / name).exists():
+            (package / name).symlink_to(wheel / name)
     return package.parent
 
 
@@ -84,6 +90,7 @@ def reason_for(file, test, failure, known):
     """The reason why a test does not pass; None if reasons.txt has none."""
     matches = fnmatch.fnmatchcase
     name = file.removeprefix("tests/").removesuffix(".py")
+    failure = failure.strip()
     for files, tests, failures, reason in known:
         if matches(name, files.removesuffix(".py")) and matches(test, tests) and matches(failure, failures):
             return reason
@@ -106,7 +113,8 @@ def show_reasons(everything):
         print(f"      {test}")
 
 
-def main():
+def arguments():
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--version", default=VERSION)
@@ -116,29 +124,54 @@ def main():
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--reasons", action="store_true")
     parser.add_argument("--json", type=pathlib.Path, default=None)
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    python, wheel = environment(given.folder, given.version)
-    paths = [front(given.folder, wheel)] + ([given.package.resolve()] if given.package else [])
-    total = {"passed": 0, "skipped": 0, "failed": 0}
+    parser.add_argument("--kept", action="store_true")
+    return parser.parse_args()
+
+
+def counted(outcomes):
+    """How many of some tests passed, failed and were skipped."""
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for outcome in outcomes.values():
+        counts[outcome if outcome in counts else "failed"] += 1
+    return counts
+
+
+def row(name, counts):
+    """A line of the table: a file, or all of them, and its counts."""
+    return f"{name:50}" + "".join(f" {count:5} {kind}" for kind, count in counts.items())
+
+
+def show_failures(outcomes):
+    """Prints the name and the last line of each test that failed."""
+    for test, outcome in outcomes.items():
+        if outcome not in ("passed", "skipped"):
+            print(f"    {test}: {outcome.strip().splitlines()[-1] if outcome.strip() else '?'}")
+
+
+def main():
+    given = arguments()
+    kept = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     everything = {}
-    for file in files_of(wheel, given.patterns):
-        outcomes = everything[file] = run_file(python, file, paths, given.timeout)
-        counts = {"passed": 0, "skipped": 0, "failed": 0}
-        for outcome in outcomes.values():
-            counts[outcome if outcome in counts else "failed"] += 1
-        for kind, count in counts.items():
-            total[kind] += count
-        print(f"{file:50} {counts['passed']:5} passed {counts['failed']:5} failed {counts['skipped']:5} skipped", flush=True)
+    if given.kept:
+        everything = {f: o for f, o in kept.items() if not given.patterns or any(p in f for p in given.patterns)}
+        files = list(everything)
+    else:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        python, wheel = environment(given.folder, given.version)
+        paths = [front(given.folder, wheel)] + ([given.package.resolve()] if given.package else [])
+        files = files_of(wheel, given.patterns)
+    for file in files:
+        if not given.kept:
+            everything[file] = kept[file] = run_file(python, file, paths, given.timeout)
+            if given.json:
+                given.json.write_text(json.dumps(kept, indent=1))
+        print(row(file, counted(everything[file])), flush=True)
         if given.failures:
-            for test, outcome in outcomes.items():
-                if outcome not in counts:
-                    print(f"    {test}: {outcome.strip().splitlines()[-1] if outcome.strip() else '?'}")
-    if given.json:
-        given.json.write_text(json.dumps(everything, indent=1))
+            show_failures(everything[file])
     if given.reasons:
         show_reasons(everything)
-    print(f"{'all':50} {total['passed']:5} passed {total['failed']:5} failed {total['skipped']:5} skipped")
+    sums = [counted(outcomes) for outcomes in everything.values()]
+    print(row("all", {kind: sum(counts[kind] for counts in sums) for kind in counted({})}))
     return 0
 
 

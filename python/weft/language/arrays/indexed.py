@@ -32,10 +32,12 @@ def value_of(kind, parts, name=None):
 
 def holds_indexed(value):
     """Whether a value is an array that the module has not as such, or holds one: an indexed one, a view or an array of the
-    kernel's, one that a struct of the kernel's has not been given. These do not cross the ends of calls.
+    kernel's, one that a struct of the kernel's has not been given; or a query. These do not cross the ends of calls.
     """
     if isinstance(value, ArrayValue):
         return not isinstance(value.ref, _weft.ArrayRef)
+    if getattr(value, "stays", False):
+        return True
     if isinstance(value, StructValue):
         return any(map(holds_indexed, value.fields.values()))
     return isinstance(value, TupleValue) and any(map(holds_indexed, value.items))

@@ -1,12 +1,14 @@
 """Questions to meshes, hierarchies of boxes and grids, which kernels name by their ids."""
 
+import ast
+
 from ... import _weft
 from ...types import scalars
 from ...types.named import NAMED
 from ...types.structs import struct
-from .. import library
+from .. import library, operators
 from ..emitter import adapted_to
-from ..errors import CodegenError
+from ..errors import CodegenError, CodegenKeyError
 from ..values import StructValue, Value
 
 vec3 = NAMED["vec3"]
@@ -40,11 +42,13 @@ class MeshQueryRay:
 class QueryValue:
     """A query that a kernel goes through with a loop."""
 
-    __slots__ = ("key", "native")
+    __slots__ = ("key", "limit", "native")
+    stays = True  # in the code that began it
 
-    def __init__(self, key, native):
+    def __init__(self, key, native, limit=None):
         self.key = key
         self.native = native
+        self.limit = limit  # of rays and capsules the expression of their length, if there is one
 
     @property
     def type(self):
@@ -175,21 +179,88 @@ def begin(name, kinds, names):
 
 
 def bvh_query_ray(args):
-    """Begins a query for the boxes that a ray meets, however far."""
+    """Begins a query for the boxes that a ray meets, as far as the steps say, or however far."""
     inputs = typed("bvh_query_ray", first(args, 3), (U64, vec3, vec3), ("id", "start", "dir"))
     refuse_root("bvh_query_ray", args, 3)
-    far = (_weft.constant(_weft.FLOAT32, 3.0e38),)
-    return QueryValue("bvh_query_ray", _weft.bvh_query_ray(inputs[0].id, inputs[1].ids, inputs[2].ids, far))
+    limit, far = length_of_query(args)
+    far = (_weft.constant(_weft.FLOAT32, 3.0e38),) if far is None else far.ids
+    return QueryValue("bvh_query_ray", _weft.bvh_query_ray(inputs[0].id, inputs[1].ids, inputs[2].ids, far), limit)
+
+
+def bvh_query_capsule(args):
+    """Begins a query for the boxes that a sphere meets on its way from `start` along `dir`, as far as the steps say.
+
+    Errors: CodegenError where no step says it.
+    """
+    names = ("id", "start", "dir", "radius")
+    inputs = typed("bvh_query_capsule", first(args, 4), (U64, vec3, vec3, F32), names)
+    if len(inputs) != 4:
+        library.no_form("bvh_query_capsule", args.values)
+    refuse_root("bvh_query_capsule", args, 4)
+    limit, far = length_of_query(args)
+    if far is None:
+        raise CodegenError(
+            "a query for a capsule needs its length: go through it with bvh_query_next(query, index, max_dist), where "
+            "max_dist is 1.0 for the way from start to start + dir"
+        )
+    tree, start, way, radius = inputs
+    end = operators.binary("add", start, operators.binary("mul", way, far))
+    return QueryValue("bvh_query_capsule", _weft.bvh_query_capsule(tree.id, start.ids, end.ids, radius.ids), limit)
+
+
+def length_of_query(args):
+    """The expression of max_dist in the steps of a query that begins, and its value here; None for both without one.
+
+    The walk through a tree takes its length when it begins, and programs for Warp say it at each step. Where they make it
+    shorter on the way, they get the boxes of the length at the beginning.
+    Errors: CodegenError for steps that differ, and for a length that is not known where the query begins.
+    """
+    steps = [n for s in args.e.source.body for n in ast.walk(s) if isinstance(n, ast.Call) and is_step_of(n, args)]
+    given = [max_dist_of(n) for n in steps]
+    limits = {ast.dump(n): n for n in given if n is not None}
+    if not limits:
+        return None, None
+    if len(limits) > 1 or None in given:
+        raise CodegenError("the steps of one query have one max_dist")
+    limit = next(iter(limits.values()))
+    try:
+        value = adapted_to(expressions.evaluate(args.e, limit), F32)
+    except CodegenKeyError as error:
+        raise CodegenError(f"the max_dist of bvh_query_next() is known where its query begins: {error}") from None
+    if not isinstance(value, Value) or value.type is not F32:
+        raise CodegenError("the max_dist of bvh_query_next() is a float")
+    return limit, value
+
+
+def is_step_of(node, args):
+    """Whether a call is a step of the query that the call of `args` begins: the variable that it is assigned to is the
+    step's first argument.
+    """
+    if getattr(node.func, "attr", getattr(node.func, "id", None)) != "bvh_query_next" or not node.args:
+        return False
+    name = getattr(node.args[0], "id", None)
+    assigned = (n for s in args.e.source.body for n in ast.walk(s) if isinstance(n, ast.Assign) and n.value is args.node)
+    return any(getattr(target, "id", "") == name for n in assigned for target in n.targets)
+
+
+def max_dist_of(node):
+    """The expression of a step's max_dist; None if it has none."""
+    named = [k.value for k in node.keywords if k.arg == "max_dist"]
+    return named[0] if named else node.args[2] if len(node.args) > 2 else None
 
 
 def step(name):
     """A function that goes to the next result and writes its number into the caller's variable."""
 
     def handler(args):
-        args.expect(name, 2)
-        query, index = args.values
-        if not isinstance(query, QueryValue):
+        if name != "bvh_query_next":
+            args.expect(name, 2)
+        if len(args) < 2 or len(args) > 3 or not isinstance(args[0], QueryValue):
             library.no_form(name, args.values)
+        query, index = args.values[:2]
+        limit = max_dist_of(args.node) if name == "bvh_query_next" else None
+        if limit is not None and query.limit is None and query.key in ("bvh_query_ray", "bvh_query_capsule"):
+            raise CodegenError("the steps that say max_dist stand in the function that begins the query, with its name")
         more, number = query.next(adapted_to(index, I32))
         args.assign(1, number)
         return more
@@ -226,7 +297,7 @@ HANDLERS = {
     "bvh_query_aabb": begin("bvh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
     "bvh_query_ray": bvh_query_ray,
     "bvh_query_sphere": begin("bvh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
-    "bvh_query_capsule": begin("bvh_query_capsule", (U64, vec3, vec3, F32), ("id", "p0", "p1", "radius")),
+    "bvh_query_capsule": bvh_query_capsule,
     "hash_grid_query": begin("hash_grid_query", (U64, vec3, F32), ("id", "point", "max_dist")),
     "hash_grid_query_next": step("hash_grid_query_next"),
     "mesh_query_next": step("mesh_query_next"),
@@ -234,3 +305,5 @@ HANDLERS = {
     "bvh_query_next": step("bvh_query_next"),
     "hash_grid_point_id": plain("hash_grid_point_id", "hash_grid_point_id", (U64, I32), ("id", "index")),
 }
+
+from .. import expressions  # noqa: E402  (which call what is here)
