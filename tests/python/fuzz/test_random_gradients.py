@@ -18,7 +18,7 @@ from plain_numbers import Number
 from plain_values import Array
 from test_random_kernels import K, ROWS, defined, inputs
 
-COUNT = int(os.environ.get("WEFT_RANDOM_PYTHON_GRADIENTS", "30"))
+COUNT = int(os.environ.get("WEFT_RANDOM_PYTHON_GRADIENTS", "16"))
 REAL = (2, 3, 4, 6, 7, 8)
 """The places of the arrays of real numbers."""
 VECTORS = (4, 7)

@@ -17,7 +17,7 @@ import weft as wp
 from plain_numbers import Number
 from plain_values import Array
 
-COUNT = int(os.environ.get("WEFT_RANDOM_PYTHON_KERNELS", "100"))
+COUNT = int(os.environ.get("WEFT_RANDOM_PYTHON_KERNELS", "32"))
 ROWS = 4
 K = 3
 
