@@ -31,9 +31,13 @@ constexpr const char* kTriple = "aarch64-unknown-linux-gnu";
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 #endif
 
-// The names to try, each once: tested versions first.
+// The names to try, each once: a library that came with weft, in a folder beside weft's own, then tested versions.
 std::vector<std::string> usual_names() {
   std::vector<std::string> names;
+  const std::filesystem::path own = platform::library_file(reinterpret_cast<void*>(&usual_names));
+  std::error_code error;
+  const std::filesystem::path brought = own.parent_path() / "llvm" / "libLLVM.so";
+  if (!own.empty() && std::filesystem::exists(brought, error)) names.push_back(brought.string());
   const auto add = [&](unsigned version) {
     for (std::string& name : platform::llvm_libraries(version))
       if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
