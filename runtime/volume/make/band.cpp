@@ -6,6 +6,7 @@
 #include "../../../frontend/support/invalid.h"
 #include "../../launch.h"
 #include "../../work/observe.h"
+#include "../tree/leaf_cache.h"
 #include "with_nodes.h"
 
 namespace weft::detail {
@@ -58,11 +59,7 @@ grids::GridPlan band_plan(const VolumeFromOptions& options, VolumeClass grid_cla
 }
 
 Vec3 voxel_at(const Var<VolumeArrays>& volume, const Int& leaf, const Int& n) {
-  const Int at = volume.leaf + leaf * volume.leaf_words;
-  const auto along = [&](int axis, int shift) {
-    return Float((bitcast<int>(volume.words[at + axis]) & ~7) + ((n >> shift) & 7));
-  };
-  return Vec3(along(0, 6), along(1, 3), along(2, 0));
+  return Vec3(voxel_in_leaf(volume, volume.leaf + leaf * volume.leaf_words, n));
 }
 
 void mask_band(const VolumeState& volume, bool level_set, float limit) {

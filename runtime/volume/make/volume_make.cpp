@@ -10,6 +10,7 @@
 #include "../../tape.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
+#include "../tree/leaf_cache.h"
 #include "../tree/volume_state.h"
 #include "with_nodes.h"
 
@@ -113,19 +114,23 @@ void copy_block(const Volume& volume, const Array<T, 3>& values, const vec3i& lo
       kernel("volume_copy", [](Var<VolumeArrays> volume, Arr<T, 2> leaves, Arr<const T, 3> values, Vec3i lower) {
         const tracing::AnyFloats any;
         auto [l, n] = tid<2>();
-        const Int leaf = volume.leaf + l * volume.leaf_words, in_leaf[3] = {n >> 6, (n >> 3) & 7, n & 7};
-        Int at[3];
+        const Vec3i voxel = voxel_in_leaf(volume, volume.leaf + l * volume.leaf_words, n) - lower;
         Bool inside = true;
         for (int k = 0; k < 3; ++k) {
-          at[k] = (bitcast<int>(volume.words[leaf + k]) & ~7) + in_leaf[k] - lower[k];
-          inside = inside & (at[k] >= 0) & (at[k] < values.shape(k));
+          inside = inside & (voxel[k] >= 0) & (voxel[k] < values.shape(k));
         }
         If (inside) {
-          leaves(l, n) = values(at[0], at[1], at[2]);
+          leaves(l, n) = values(voxel[0], voxel[1], voxel[2]);
         }
       });
   const std::int64_t leaves = volume.info().leaves;
   if (leaves > 0) launch(copy, {leaves, 512}, volume, volume.values<T>(), values, lower);
+}
+
+template <VolumeValue T>
+std::shared_ptr<VolumeState> make_of(const Array<vec3i>& voxels, bool all, const T& background,
+                                     const VolumeOptions& options) {
+  return make(voxels, all, plan_of(VolumeValueOf<T>::type, bytes_of(background), options), options.room);
 }
 
 }  // namespace
@@ -134,18 +139,12 @@ void copy_block(const Volume& volume, const Array<T, 3>& values, const vec3i& lo
 template <VolumeValue T>
 Volume Volume::allocate_by_tiles(const Array<vec3i>& voxels, const T& background, const VolumeOptions& options,
                                  Loc loc) {
-  return detail::called_from(loc, [&] {
-    const grids::GridPlan plan = detail::plan_of(detail::VolumeValueOf<T>::type, detail::bytes_of(background), options);
-    return Volume(detail::make(voxels, true, plan, options.room));
-  });
+  return detail::called_from(loc, [&] { return Volume(detail::make_of(voxels, true, background, options)); });
 }
 template <VolumeValue T>
 Volume Volume::allocate_by_voxels(const Array<vec3i>& voxels, const T& background, const VolumeOptions& options,
                                   Loc loc) {
-  return detail::called_from(loc, [&] {
-    const grids::GridPlan plan = detail::plan_of(detail::VolumeValueOf<T>::type, detail::bytes_of(background), options);
-    return Volume(detail::make(voxels, false, plan, options.room));
-  });
+  return detail::called_from(loc, [&] { return Volume(detail::make_of(voxels, false, background, options)); });
 }
 template <VolumeValue T>
 Volume Volume::from_dense(const Array<T, 3>& values, vec3i lower, const T& background, const VolumeOptions& options,

@@ -19,6 +19,7 @@
 #include "../../tape.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
+#include "../tree/leaf_cache.h"
 #include "../volume_query.h"
 #include "../volume_surface.h"
 #include "cube_table.h"
@@ -55,11 +56,7 @@ struct VolumeVoxels {
   VolumeAccessor<T> values;
 
   Vec3i voxel(const Int& n) const {
-    const Int leaf = around.leaf + (n >> 9) * around.leaf_words;
-    const auto along = [&](int axis, int shift) {
-      return (bitcast<int>(around.words[leaf + axis]) & ~7) + ((n >> shift) & 7);
-    };
-    return Vec3i(along(0, 6), along(1, 3), along(2, 0));
+    return detail::voxel_in_leaf(around, around.leaf + (n >> 9) * around.leaf_words, n & 511);
   }
   Bool has(const Vec3i&) const { return true; }
   Int number(const Vec3i& v) const { return volume_lookup_index(around, v); }
@@ -222,11 +219,8 @@ class Surface {
 Volume around(const Volume& volume) {
   static const auto list = kernel("surface_leaves", [](Var<VolumeArrays> volume, Arr<vec3i> voxels) {
     auto [l, c] = tid<2>();
-    const Int leaf = volume.leaf + l * volume.leaf_words;
-    const auto along = [&](int axis, int bit) {
-      return (bitcast<int>(volume.words[leaf + axis]) & ~7) - ((c >> bit) & 1);
-    };
-    voxels[l * 8 + c] = Vec3i(along(0, 2), along(1, 1), along(2, 0));
+    const Vec3i before(c >> 2, (c >> 1) & 1, c & 1);
+    voxels[l * 8 + c] = detail::leaf_corner(volume, volume.leaf + l * volume.leaf_words) - before;
   });
   const std::int64_t leaves = volume.info().leaves;
   const auto voxels = empty<vec3i>(volume.device(), 8 * leaves);

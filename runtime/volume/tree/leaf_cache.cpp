@@ -219,4 +219,16 @@ VolumeBlock find_block(const Var<VolumeArrays>& volume, const Vec3i& voxel) {
   return {log, leaf, active != 0};
 }
 
+// A leaf keeps the least corner of its active voxels; its own corner is that one without the low bits.
+Vec3i leaf_corner(const Var<VolumeArrays>& volume, const Int& leaf) {
+  const Int x = bitcast<int>(volume.words[leaf]) & ~7;
+  const Int y = bitcast<int>(volume.words[leaf + 1]) & ~7;
+  const Int z = bitcast<int>(volume.words[leaf + 2]) & ~7;
+  return Vec3i(x, y, z);
+}
+
+Vec3i voxel_in_leaf(const Var<VolumeArrays>& volume, const Int& leaf, const Int& number) {
+  return leaf_corner(volume, leaf) + Vec3i(number >> 6, (number >> 3) & 7, number & 7);
+}
+
 }  // namespace weft::detail

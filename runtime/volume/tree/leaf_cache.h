@@ -74,4 +74,9 @@ VolumeBlock find_block(const Var<VolumeArrays>& volume, const Vec3i& voxel);
 /// The number of a voxel among those of a leaf.
 inline Int place_in_leaf(const Int& i, const Int& j, const Int& k) { return ((i & 7) << 6) | ((j & 7) << 3) | (k & 7); }
 
+/// The least corner of the leaf at a place in words.
+Vec3i leaf_corner(const Var<VolumeArrays>& volume, const Int& leaf);
+/// The voxel with a number among those of the leaf at a place in words; the inverse of place_in_leaf.
+Vec3i voxel_in_leaf(const Var<VolumeArrays>& volume, const Int& leaf, const Int& number);
+
 }  // namespace weft::detail

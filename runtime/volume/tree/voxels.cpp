@@ -116,8 +116,7 @@ Vec3i volume_voxel(const VolumeInKernel& volume, In<int> number, Loc loc) {
       rank -= 1;
     }
     const Int at = word * 32 + Int(popcount((bits & (~bits + 1u)) - 1u));
-    const auto along = [&](int axis, const Int& inside) { return (bitcast<int>(v.words[leaf + axis]) & ~7) + inside; };
-    found = Vec3i(along(0, at >> 6), along(1, (at >> 3) & 7), along(2, at & 7));
+    found = voxel_in_leaf(v, leaf, at);
   }
   return found;
 }
