@@ -13,7 +13,8 @@ void require_array(const Device& device, const ArrayBase& array, const char* str
   if (array.is_null()) invalid("{} is given a null array of {}", structure, what);
   if (array.is_freed()) invalid("{} is given {} that were freed", structure, what);
   if (array.device() != device)
-    invalid("{} on device {} is given {} on device {}", structure, device.name(), what, array.device().name());
+    invalid("{} on device {} is given {} on device {}", structure, device.name(), what,
+            name_beside(*array.storage()->device, *device.state()));
 }
 
 void refuse_change(DeviceState& device, std::span<const ArrayBase* const> written,

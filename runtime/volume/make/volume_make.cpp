@@ -6,6 +6,7 @@
 #include "../../../frontend/support/invalid.h"
 #include "../../algorithms/compact.h"
 #include "../../array_create.h"
+#include "../../geometry/structures/change.h"
 #include "../../launch.h"
 #include "../../tape.h"
 #include "../../work/capture.h"
@@ -44,7 +45,7 @@ std::shared_ptr<VolumeState> make(const Array<vec3i>& voxels, bool all, const gr
 
 void rebuild(VolumeState& s, const Array<vec3i>& voxels, bool all) {
   if (!s.making) invalid("a volume is rebuilt that was not made on its device, from arrays");
-  if (voxels.is_null()) invalid("a volume is rebuilt of a null array");
+  require_array(s.arrays.words.device(), voxels, "a volume", "voxels");
   VolumeMaking& m = *s.making;
   const bool captured = Capture::current() != nullptr;
   if (captured && voxels.size() > m.memory.keys.size())

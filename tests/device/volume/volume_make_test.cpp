@@ -229,6 +229,10 @@ TEST_P(VolumeMake, refuses_by_name) {
   expect_contains(error_of([&] { volume.rebuild_by_voxels(two); }), "is rebuilt with 1 leaves more than fit");
   EXPECT_EQ(active(volume, 0.f), set_of({{1, 2, 3}}));
   expect_contains(error_of([&] { volume.rebuild_by_voxels(Array<vec3i>()); }), "a null array");
+  const Device other = Device::open(device().name());
+  expect_contains(error_of([&] { volume.rebuild_by_voxels(Array<vec3i>(other, {vec3i{}})); }),
+                  " is given voxels on device " + device().name() + " (another Device of that name)");
+  EXPECT_EQ(active(volume, 0.f), set_of({{1, 2, 3}}));
   expect_contains(error_of([&] {
                     volume.rebuild_by_voxels(Array<vec3i>(device(), {vec3i{0, 1 << 20, 0}}));
                   }),
