@@ -40,6 +40,15 @@ ir::Module fma_of_arguments() {
   return m;
 }
 
+/// Memory for a result, which is freed whatever happens.
+struct Result {
+  explicit Result(Device& device) : owner(device), memory(device.allocate(256, MemoryKind::device)) {}
+  Result(const Result&) = delete;
+  ~Result() { owner.free(memory); }
+  Device& owner;
+  const Allocation memory;
+};
+
 /// Runs a * a - round(a * a): the rounding error of the product if it is fused, else 0.
 template <class T>
 bool is_fused(Device& device) {
@@ -47,17 +56,16 @@ bool is_fused(Device& device) {
   const T a = 1 + std::ldexp(T(1), sizeof(T) == 4 ? -12 : -27), numbers[] = {a, a, -(a * a)};
   const std::shared_ptr<Program> program = device.compile(kernel, ir::hash(kernel));
   const std::unique_ptr<Stream> stream = device.create_stream();
-  const Allocation out = device.allocate(256, MemoryKind::device);
+  const Result out(device);
   std::vector<std::byte> args(kernel.args_bytes);
   const std::uint32_t one = 1;
   std::memcpy(args.data(), &one, 4);
-  std::memcpy(args.data() + kArray, &out.address, 8);
+  std::memcpy(args.data() + kArray, &out.memory.address, 8);
   std::memcpy(args.data() + kArray + 8, &one, 4);
   std::memcpy(args.data() + kNumbers, numbers, sizeof numbers);
-  const MemoryRange range{out.address, sizeof(T), ir::Access::write};
+  const MemoryRange range{out.memory.address, sizeof(T), ir::Access::write};
   T result = 0;
-  stream->download(&result, out.address, sizeof(T), stream->launch(*program, {}, args, {&range, 1}));
-  device.free(out);
+  stream->download(&result, out.memory.address, sizeof(T), stream->launch(*program, {}, args, {&range, 1}));
   return result == std::fma(a, a, -(a * a));
 }
 

@@ -1,6 +1,8 @@
 // Reuse of freed blocks: the best fit is taken, and the block that was freed first goes when there are too many.
 #include "large_blocks.h"
 
+#include <new>
+
 #include "../../frontend/support/platform.h"
 
 namespace weft::backend {
@@ -30,8 +32,13 @@ LargeBlocks::Block LargeBlocks::take(std::uint64_t bytes) {
   return {memory, memory ? bytes : 0};
 }
 
+// Destructors give blocks back, so nothing may be thrown: a block for which there is no room goes to the system.
 void LargeBlocks::give_back(Block block) {
-  kept_.push_back(block);
+  try {
+    kept_.push_back(block);
+  } catch (const std::bad_alloc&) {
+    return platform::unmap_large_pages(block.memory, block.bytes);
+  }
   kept_bytes_ += block.bytes;
   std::size_t leave = 0;
   for (; kept_bytes_ > kMostKept; ++leave) {

@@ -94,6 +94,18 @@ void HostMemory::free(const Allocation& allocation) {
   }
 }
 
+bool HostMemory::take_share(std::uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  if (bytes > limit_ - used_) return false;
+  used_ += bytes;
+  return true;
+}
+
+void HostMemory::give_share(std::uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  used_ -= bytes;
+}
+
 void HostMemory::release(std::uint64_t address) {
   const auto it = live_.find(address);
   const Block block = it->second;

@@ -47,6 +47,10 @@ class HostMemory {
   /// Errors: Error(invalid_argument) when there is no such allocation.
   void free(const Allocation& allocation);
 
+  /// Counts memory that the device itself needs as if it were allocated. Returns false if so much is not left.
+  bool take_share(std::uint64_t bytes);
+  void give_share(std::uint64_t bytes);
+
   /// The allocation that holds the address, or that ends at it if no other begins there. O(log n).
   Extent find(std::uint64_t address) const;
 

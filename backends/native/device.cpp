@@ -22,7 +22,7 @@ NativeDevice::NativeDevice(Options options, std::unique_ptr<ProgramSource> progr
       fused_(options.fused),
       memory_(info_.name, host_memory_limit(), HostMemory::Pages::large),
       queue_{*this, memory_},
-      launcher_(options.threads, info_.subgroup_size),
+      launcher_(options.threads, info_.subgroup_size, memory_),
       programs_(std::move(programs)) {
   info_.memory_bytes = host_memory_limit();
   info_.max_allocation = host_memory_limit();

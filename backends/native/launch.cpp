@@ -78,14 +78,20 @@ void Arenas::prepare(const DeviceProgram& program, const Body& body) {
 }
 
 void Arenas::hold(std::uint64_t bytes) {
+  if (memory_) counted_.give_share(bytes_ * workers_.size());
   memory_.reset();
   bytes_ = 0;
   // Whole pages, so that no two host threads write to one.
   constexpr auto page = std::uint64_t(kPage);
   if (bytes != 0 && bytes <= host_memory_limit() / workers_.size() - page) {
-    bytes_ = (bytes + page - 1) / page * page;
-    memory_.reset(static_cast<std::byte*>(::operator new(bytes_* workers_.size(), kPage, std::nothrow)));
-    if (!memory_) bytes_ = 0;
+    const std::uint64_t each = (bytes + page - 1) / page * page, all = each * workers_.size();
+    if (counted_.take_share(all)) {
+      memory_.reset(static_cast<std::byte*>(::operator new(all, kPage, std::nothrow)));
+      if (memory_)
+        bytes_ = each;
+      else
+        counted_.give_share(all);
+    }
   }
   for (std::size_t k = 0; k < workers_.size(); ++k) workers_[k].arena = memory_ ? memory_.get() + k * bytes_ : nullptr;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../backend.h"
+#include "../host/memory.h"
 #include "pool.h"
 #include "program.h"
 
@@ -17,7 +18,10 @@ namespace weft::backend::native {
 /// kPeriod launches that needed less than a quarter of it.
 class Arenas {
  public:
-  explicit Arenas(int threads) : workers_(std::size_t(threads)) {}
+  /// \param memory  the device's, of which the arenas are a part
+  Arenas(int threads, HostMemory& memory) : counted_(memory), workers_(std::size_t(threads)) {}
+  Arenas(const Arenas&) = delete;
+  ~Arenas() { hold(0); }
 
   /// Gives each host thread what the kernel needs, at a multiple of 64. A launch calls it before its first effect.
   /// Errors: Error(out_of_memory) naming the kernel.
@@ -35,6 +39,7 @@ class Arenas {
   };
   void hold(std::uint64_t bytes);
 
+  HostMemory& counted_;
   std::unique_ptr<std::byte, Delete> memory_;
   std::uint64_t bytes_ = 0;
   std::vector<llvm::Worker> workers_;
@@ -48,7 +53,9 @@ class Launcher {
  public:
   /// \param threads  host threads that work on a launch, the calling one included
   /// \param lanes    threads of a vector
-  Launcher(int threads, std::uint32_t lanes) : pool_(threads), lanes_(lanes), arenas_(pool_.threads()) {}
+  /// \param memory   the device's
+  Launcher(int threads, std::uint32_t lanes, HostMemory& memory)
+      : pool_(threads), lanes_(lanes), arenas_(pool_.threads(), memory) {}
 
   /// Runs all threads of a launch that belong to the grid, and returns when they have run.
   /// Errors: Error(invalid_argument) when the block is too short; Error(out_of_memory). No thread has run then.

@@ -41,8 +41,7 @@ void NativeStream::copy_apart(std::byte* to, const std::byte* from, std::size_t 
 
 void NativeStream::fill_words(std::byte* to, std::size_t bytes, std::uint32_t pattern) {
   in_pieces(launcher_.pool(), bytes, [&](std::size_t first, std::size_t n) {
-    auto* const words = reinterpret_cast<std::uint32_t*>(to + first);
-    std::fill_n(words, n / 4, pattern);
+    for (std::size_t at = first; at < first + n; at += 4) std::memcpy(to + at, &pattern, 4);
   });
 }
 

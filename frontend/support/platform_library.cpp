@@ -116,7 +116,12 @@ fs::path library_file(void* function) {
 #else
   Dl_info info{};
   if (!dladdr(function, &info) || !info.dli_fname) return {};
-  return info.dli_fname;
+  const fs::path file = info.dli_fname;
+  if (file.is_absolute()) return file;
+  // The C library names a program as it was called, which may be a bare name, and a library as it was asked for.
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return !error && program.filename() == file.filename() ? program : fs::path();
 #endif
 }
 

@@ -85,7 +85,7 @@ NumberFunction of(std::string name, F f) {
 }  // namespace weft::test
 
 /// GRADIENT_TEST(Suite) once per file, then TEST_P(Suite, behaviour).
-#define GRADIENT_TEST(Suite)                                                           \
-  class Suite : public ::weft::test::GradientTest {};                                  \
-  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "vulkan", "gpu"), \
+#define GRADIENT_TEST(Suite)                                                                     \
+  class Suite : public ::weft::test::GradientTest {};                                            \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values("reference", "native", "vulkan", "gpu"), \
                            [](const auto& info) { return std::string(info.param); })

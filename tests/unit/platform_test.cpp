@@ -48,6 +48,19 @@ TEST(Platform, programs_that_are_not_there_are_not_started) {
   EXPECT_EQ(platform::run_program({(folder.path / "nothing").string()}), std::nullopt);
 }
 
+#ifdef __linux__
+// The C library knows a program that was started by its name alone by that name, which is no path.
+TEST(Platform, files_of_functions_have_whole_paths) {
+  EXPECT_TRUE(platform::library_file(reinterpret_cast<void*>(&test::program_path)).is_absolute());
+  if (platform::environment("WEFT_TEST_STARTED_BY_NAME")) return;
+  const fs::path program = fs::absolute(test::program_path());
+  const std::string start = "PATH='" + program.parent_path().string() + "' WEFT_TEST_STARTED_BY_NAME=1 '" +
+                            program.filename().string() +
+                            "' --gtest_filter=Platform.files_of_functions_have_whole_paths >/dev/null";
+  EXPECT_EQ(platform::run_program({"/bin/sh", "-c", "cd / && " + start}), 0);
+}
+#endif
+
 TEST(Platform, folders_of_the_environment_have_any_letters) {
   const auto before = platform::environment_folder("WEFT_CACHE_DIR");
   const fs::path folder = u8"Z\u00fcrich \u6771\u4eac";

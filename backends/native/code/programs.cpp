@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -58,6 +59,8 @@ std::string note_key() {
 // Whether the library that was noted is still there. Without one, a kernel that is not cached could not be compiled,
 // and another device has to stand in from the beginning.
 bool is_current(const Toolchain& noted) {
+  // A relative path would mean whatever the current folder holds.
+  if (!std::filesystem::path(noted.path).is_absolute()) return false;
   const std::string identity = file_identity(noted.path);
   return !identity.empty() && identity == noted.identity;
 }

@@ -92,5 +92,17 @@ TEST_F(CachedCode, stands_in_for_code_that_cannot_be_compiled) {
   expect_contains(run({"100", "3"}, "cache", true), "on cpu, 1 emitted, right\n");
 }
 
+// The libraries of the folder are none, of versions that would be new enough and of older ones.
+TEST_F(CachedCode, says_what_to_install_where_there_is_no_llvm) {
+  if (!backend::has_native()) GTEST_SKIP() << "there is no LLVM here";
+  const std::string said = run({"100", "4"}, "none", false);
+  if (said.find("on cpu") != std::string::npos)
+    GTEST_SKIP() << "there are libraries whose place the system does not choose";
+  expect_contains(said, "which is slower: LLVM is missing: no library of version 15 or later was found");
+  expect_contains(said, "`apt-get install libllvm19`");
+  expect_contains(said, "libLLVM-14.so");
+  expect_contains(said, ", right\n");
+}
+
 }  // namespace
 #endif

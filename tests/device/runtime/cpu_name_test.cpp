@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 
 #include "../../../backends/native/native.h"
 #include "../child_program.h"
@@ -90,6 +92,32 @@ TEST(CpuName, is_no_device_with_a_number_of_threads_that_cannot_be) {
                   "WEFT_THREADS is 'many'; a non-negative number is needed");
   EXPECT_EQ(run_child("open and say", {}, {"WEFT_THREADS=7"}).output, "cpu is cpu\n");
 }
+
+#ifdef __linux__
+int count_threads(const std::vector<std::string>&) {
+  namespace fs = std::filesystem;
+  const auto count = [] { return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()); };
+  const Device cpu("cpu");
+  const auto before = count();
+  Array<float> x = zeros<float>(cpu, 1 << 20);
+  const auto k = kernel("long enough to share", [](Arr<float> x) {
+    Float sum = x[tid()];
+    for (auto i : range(200)) sum += sin(Float(i) + sum);
+    x[tid()] = sum;
+  });
+  for (int i = 0; i < 3; ++i) launch(k, 1 << 20, x);
+  std::printf("%d more threads\n", int(count() - before));
+  return 0;
+}
+const ChildProgram kCountThreads("count threads", count_threads);
+
+TEST(CpuName, is_a_device_with_the_number_of_threads_that_was_asked_for) {
+  if (!backend::has_native()) GTEST_SKIP() << "there is no LLVM here";
+  for (const int threads : {1, 2, 5})
+    expect_contains(run_child("count threads", {}, {"WEFT_THREADS=" + std::to_string(threads)}).output,
+                    std::to_string(threads - 1) + " more threads\n");
+}
+#endif
 
 // Nothing stands in for a device that was asked for by mistake.
 TEST(CpuName, is_no_device_with_a_level_lanes_or_library_that_cannot_be) {

@@ -43,7 +43,7 @@ class LongLaunches : public test::DeviceTest {
   std::optional<Device> own_;
   double at_first_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(On, LongLaunches, ::testing::Values("reference", "vulkan", "gpu"),
+INSTANTIATE_TEST_SUITE_P(On, LongLaunches, ::testing::Values("reference", "native", "vulkan", "gpu"),
                          [](const auto& info) { return std::string(info.param); });
 
 constexpr int kThreads = (1 << 18) + 77;

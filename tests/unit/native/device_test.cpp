@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -86,6 +89,32 @@ TEST_F(NativeDeviceTest, aligns_memory) {
     device_->free(a);
   }
 }
+
+#ifdef __linux__
+// Whether the system may put the memory at an address into large pages, as it says.
+bool may_have_large_pages(std::uint64_t address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " ", &first, &last) == 2)
+      inside = first <= address && address < last;
+    else if (inside && line.starts_with("VmFlags:"))
+      return contains(line, " hg");
+  }
+  return false;
+}
+
+TEST_F(NativeDeviceTest, has_large_pages_from_2_mib_on) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "the system has no large pages";
+  const Allocation small = device_->allocate((2 << 20) - 1, MemoryKind::device),
+                   large = device_->allocate(2 << 20, MemoryKind::device);
+  EXPECT_FALSE(may_have_large_pages(small.address));
+  EXPECT_TRUE(may_have_large_pages(large.address));
+  EXPECT_EQ(large.address % (2 << 20), 0u);
+  for (const Allocation& each : {small, large}) device_->free(each);
+}
+#endif
 
 TEST_F(NativeDeviceTest, takes_large_blocks_again) {
   const Allocation a = device_->allocate(8 << 20, MemoryKind::device);
@@ -460,7 +489,8 @@ TEST_F(NativeDeviceDeathTest, blames_no_kernel_for_a_signal_that_is_sent) {
     alarm(60);
     dup2(ends[1], 2);
     name_faults();
-    Launcher launcher(1, 8);
+    HostMemory memory("cpu", host_memory_limit());
+    Launcher launcher(1, 8, memory);
     launcher.run(*StandIn{.entry = die_by_a_signal}.program(), {}, arguments(1, nullptr));
     for (;;) ::pause();  // until the signal comes
   }

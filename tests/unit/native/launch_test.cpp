@@ -31,6 +31,12 @@ using test::count_units;
 using test::StandIn;
 using test::x_of;
 
+/// The memory of the device whose launches these are.
+HostMemory& memory() {
+  static HostMemory all("cpu", host_memory_limit());
+  return all;
+}
+
 std::vector<std::int32_t> ones(std::size_t n, std::size_t all) {
   std::vector<std::int32_t> expected(all);
   std::fill_n(expected.begin(), n, 1);
@@ -39,7 +45,7 @@ std::vector<std::int32_t> ones(std::size_t n, std::size_t all) {
 
 TEST(NativeLaunch, runs_each_unit_once) {
   for (const int threads : {1, 2, 5}) {
-    Launcher launcher(threads, 8);
+    Launcher launcher(threads, 8, memory());
     for (const std::uint32_t count : {0u, 1u, 63u, 64u, 65u, 1000u, 4096u, 100003u}) {
       for (const auto& [split, units] : {std::pair{Split::threads, count}, std::pair{Split::groups, (count + 31) / 32},
                                          std::pair{Split::rows, (count + 6) / 7}}) {
@@ -77,7 +83,7 @@ void count_and_look(const std::byte* args, const Worker* worker, std::int64_t be
 
 // Parts are of workgroups, whatever the units are that the kernel is split by.
 TEST(NativeLaunch, runs_each_unit_in_one_of_the_parts) {
-  Launcher launcher(2, 8);
+  Launcher launcher(2, 8, memory());
   const std::uint32_t count = 996, block = 10, wide = 5, all = 20;  // a part begins at a multiple of 50
   for (const auto& [split, units] :
        {std::pair{Split::threads, 996u}, std::pair{Split::groups, 100u}, std::pair{Split::rows, 143u}}) {
@@ -102,7 +108,7 @@ void count_threads(const std::byte* args, const Worker*, std::int64_t begin, std
 
 // Vectors that lie in rows are of no use where rows are short.
 TEST(NativeLaunch, takes_short_rows_together) {
-  Launcher launcher(2, 8);
+  Launcher launcher(2, 8, memory());
   const auto program =
       StandIn{.entry = count_units, .split = Split::rows, .rank = 2, .by_threads = count_threads}.program();
   const auto run = [&](std::uint32_t rows, std::uint32_t row) {
@@ -158,7 +164,7 @@ class NativeLaunchTimes : public testing::Test {
     for (int round = 0; round < 20 && threads == 1; ++round) threads = launch().size();
     EXPECT_EQ(threads, 2u);
   }
-  Launcher launcher_{2, 8};
+  Launcher launcher_{2, 8, memory()};
   const std::set<std::thread::id> here_{std::this_thread::get_id()};
 };
 
@@ -212,7 +218,7 @@ TEST_F(NativeLaunchTimes, split_few_rows) {
   const StandIn kernel{.entry = take_time_by_rows, .split = Split::rows, .rank = 2, .by_threads = count_threads};
   const std::uint32_t rows = 3, row = 6400;
   for (const int threads : {1, 2, 12}) {
-    Launcher launcher(threads, 8);
+    Launcher launcher(threads, 8, memory());
     const auto program = kernel.program();
     for (int round = 0; round < 3; ++round) {
       std::vector<std::int32_t> x(rows * row);
@@ -240,7 +246,7 @@ TEST_F(NativeLaunchTimes, go_back_to_rows_where_threads_take_long) {
   const StandIn kernel{.entry = take_time_by_rows, .split = Split::rows, .rank = 2, .by_threads = take_time_by_threads};
   const auto program = kernel.program();
   const std::uint32_t row = 640;
-  Launcher launcher(4, 8);
+  Launcher launcher(4, 8, memory());
   for (int round = 0; round < 4; ++round) {
     std::vector<std::int32_t> x(row);
     launcher.run(*program, {}, arguments(row, x.data(), 0, {row}));
@@ -271,7 +277,7 @@ void use_arena(const std::byte* args, const Worker* worker, std::int64_t begin, 
 
 TEST(NativeLaunch, lends_memory_to_each_host_thread) {
   for (const int threads : {3, 8}) {
-    Launcher launcher(threads, 8);
+    Launcher launcher(threads, 8, memory());
     seen.clear();
     for (const std::uint32_t bytes : {64u, 1000u, 100u, 20000u}) {
       const auto program =
@@ -288,7 +294,7 @@ TEST(NativeLaunch, lends_memory_to_each_host_thread) {
 
 // A small launch wants two threads, but any that are awake from a large one may take part.
 TEST(NativeLaunch, has_memory_for_threads_that_are_still_awake) {
-  Launcher launcher(8, 8);
+  Launcher launcher(8, 8, memory());
   for (int round = 0; round < 20; ++round) {
     const auto large = StandIn{.entry = take_time}.program();
     std::vector<std::int32_t> x(64 * 400 + 10);
@@ -304,11 +310,28 @@ TEST(NativeLaunch, has_memory_for_threads_that_are_still_awake) {
 
 // Memory for one host thread is there, and for all of them it is not.
 TEST(NativeLaunch, misses_memory_before_any_thread_has_run) {
-  Launcher launcher(8, 8);
+  Launcher launcher(8, 8, memory());
   const auto program = StandIn{.entry = count_units, .arena_bytes = host_memory_limit() / 8 + 1}.program();
   std::vector<std::int32_t> x(100000);
   EXPECT_THROW(launcher.run(*program, {}, arguments(100000, x.data())), Error);
   EXPECT_EQ(x, std::vector<std::int32_t>(100000));
+}
+
+// A host grants more than it has, and ends the process that uses it.
+TEST(NativeLaunch, takes_memory_for_private_arrays_from_what_arrays_have_left) {
+  constexpr std::uint64_t kHalf = 1 << 20;
+  HostMemory small("cpu", 2 * kHalf);
+  Launcher launcher(2, 8, small);
+  const auto program = StandIn{.entry = count_units, .arena_bytes = kHalf / 2}.program();
+  std::vector<std::int32_t> x(100);
+  const Allocation most = small.allocate(kHalf + 1);
+  EXPECT_THROW(launcher.run(*program, {}, arguments(100, x.data())), Error);
+  EXPECT_EQ(x, std::vector<std::int32_t>(100));
+  small.free(most);
+  launcher.run(*program, {}, arguments(100, x.data()));
+  EXPECT_EQ(x, ones(100, 100));
+  EXPECT_THROW(small.allocate(kHalf + 1), Error);
+  small.free(small.allocate(kHalf));
 }
 
 TEST(NativeLaunch, gives_back_memory_that_is_not_needed_any_more) {
@@ -324,7 +347,7 @@ TEST(NativeLaunch, gives_back_memory_that_is_not_needed_any_more) {
     }
   };
   for (const auto& later : {small, none}) {
-    Arenas arenas(3);
+    Arenas arenas(3, memory());
     launch(arenas, *large, 1);
     launch(arenas, *later, Arenas::kPeriod / 2);
     EXPECT_GE(arenas.bytes(), 1u << 20) << "a kernel that runs now and then keeps its memory";
@@ -337,7 +360,7 @@ TEST(NativeLaunch, gives_back_memory_that_is_not_needed_any_more) {
 }
 
 TEST(NativeLaunch, says_what_memory_is_missing) {
-  Launcher launcher(2, 8);
+  Launcher launcher(2, 8, memory());
   for (const std::uint64_t bytes : {std::uint64_t(1) << 40, ~std::uint64_t(0)}) {
     const auto program = StandIn{.entry = use_arena, .arena_bytes = bytes}.program();
     try {
@@ -352,7 +375,7 @@ TEST(NativeLaunch, says_what_memory_is_missing) {
 }
 
 TEST(NativeLaunch, refuses_a_block_that_is_too_short) {
-  Launcher launcher(1, 8);
+  Launcher launcher(1, 8, memory());
   const auto program = StandIn{.entry = count_units}.program();
   const auto block = arguments(1, nullptr);
   EXPECT_THROW(launcher.run(*program, {}, std::span(block).first(19)), Error);
@@ -365,7 +388,7 @@ void look_at_args(const std::byte* args, const Worker*, std::int64_t begin, std:
 }
 
 TEST(NativeLaunch, aligns_arguments) {
-  Launcher launcher(2, 8);
+  Launcher launcher(2, 8, memory());
   const auto program = StandIn{.entry = look_at_args}.program();
   for (std::size_t off = 0; off < 17; ++off) {
     std::vector<std::int32_t> x(110);
@@ -390,7 +413,7 @@ void look_at_mode(const std::byte* args, const Worker* worker, std::int64_t begi
 }
 
 TEST(NativeLaunch, has_a_float_mode_of_its_own) {
-  Launcher launcher(2, 8);
+  Launcher launcher(2, 8, memory());
   const auto program = StandIn{.entry = look_at_mode}.program();
   const unsigned before = _mm_getcsr();
   for (const std::uint32_t count : {10u, 64000u}) {

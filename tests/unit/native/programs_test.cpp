@@ -219,6 +219,12 @@ TEST_F(NativePrograms, ANoteIsNotBelievedOnceTheLibraryHasChanged) {
   toolchain.path = "/nowhere/libLLVM.so.99.9";
   files.put("native-toolchain:" + platform::processor_id(), pack(toolchain));
   EXPECT_EQ(open()->llvm(), compiler->version());
+  // A relative path would be whatever the current folder holds.
+  toolchain.path = std::filesystem::relative(compiler->toolchain().path).string();
+  toolchain.identity = file_identity(toolchain.path);
+  ASSERT_FALSE(toolchain.identity.empty());
+  files.put("native-toolchain:" + platform::processor_id(), pack(toolchain));
+  EXPECT_EQ(open()->llvm(), compiler->version());
 }
 
 #ifdef PR_SET_MDWE
