@@ -2,10 +2,11 @@
 
 import ast
 import builtins as python
+import functools
 
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.empty import EmptyType
-from . import builtins, constructors, functions, library, references
+from . import builtins, constructors, functions, library, operators, references
 from .arrays import atomics, private
 from .builtin import Builtin
 from .errors import CodegenError, CodegenTypeError, CodegenValueError
@@ -38,11 +39,46 @@ HANDLERS = {
     **builtins.HANDLERS, **atomics.HANDLERS, **queries.HANDLERS, **volumes.HANDLERS, **references.HANDLERS,
     **private.HANDLERS,
 }  # fmt: skip
+IN_LIBRARY = {key: functools.partial(library.call, key) for key in FORMS if key not in HANDLERS}
 
 
-def call(e, node, targets):
-    """The value of a call; None if it has none. Errors: CodegenError for what kernels cannot call."""
-    called = expressions.evaluate(e, node.func)
+NUMBERS = set(scalars.SCALARS)
+
+
+def conversion(cls):
+    """The conversion of a number to a scalar type, as a function of the values that a call gives it."""
+
+    def convert(values):
+        if len(values) == 1 and values[0].type in NUMBERS:
+            return operators.converted(values[0], cls)
+        return constructors.scalar(cls, values, {})
+
+    return convert
+
+
+CONVERSIONS = {cls: conversion(cls) for cls in scalars.SCALARS}
+CONVERSIONS |= {python.int: CONVERSIONS[scalars.int32], python.float: CONVERSIONS[scalars.float32]}
+
+
+def call(e, node, targets=1):
+    """The value of a call; None if it has none. `targets` is the number of names that the result unpacks into, which tid()
+    must know. Errors: CodegenError for what kernels cannot call.
+    """
+    return call_of(e, node, expressions.evaluate(e, node.func), targets)
+
+
+def direct(called):
+    """What a call does with its values if it needs nothing else: a function of the library, or a conversion of a number.
+    None for other calls.
+    """
+    thing = called.object if type(called) is Static else None
+    if type(thing) is Builtin:
+        return IN_LIBRARY.get(thing.key)
+    return CONVERSIONS.get(thing) if type(thing) is type else None
+
+
+def call_of(e, node, called, targets):
+    """The value of a call of what its function is."""
     e.at(node)
     if not isinstance(called, Static):
         raise CodegenError(f"{ast.unparse(node.func)} is a {name_of_type(called)}, which cannot be called")
@@ -150,10 +186,14 @@ def given(e, node):
         if keyword.arg is None:
             raise CodegenError("kernels do not unpack `**` into keywords")
         keywords[keyword.arg] = expressions.evaluate(e, keyword.value)
-    for k, value in enumerate([*values, *keywords.values()]):
-        if value is None:
-            raise CodegenError(f"argument {k + 1} of {ast.unparse(node.func)} has no value")
+    check_values(node, [*values, *keywords.values()])
     return values, keywords
+
+
+def check_values(node, values):
+    """Refuses arguments that are calls without a value."""
+    if None in values:
+        raise CodegenError(f"argument {values.index(None) + 1} of {ast.unparse(node.func)} has no value")
 
 
 from . import expressions, places, subscripts  # noqa: E402  (which call what is here)

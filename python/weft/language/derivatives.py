@@ -13,7 +13,7 @@ from ..types import annotations
 from .builtin import Builtin
 from .emitter import Emission, Environment, read
 from .errors import CodegenError
-from .source import source_of
+from .tree.source import source_of
 from .values import ArrayValue, StructValue, Value, from_ids, ids_of, zero
 
 PREFIX = "adjoint of "

@@ -7,7 +7,7 @@ from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, same_type, type_name
 from .errors import CodegenError, CodegenKeyError, CodegenTypeError, place_error
-from .names import NameScan, is_structured, private_arrays
+from .tree.names import NameScan, is_structured, private_arrays
 from .statics import of_python
 from .values import (
     ArrayValue,
@@ -40,11 +40,12 @@ def asserting(on):
 class Local:
     """A variable of the IR: its type, and the numbers of its scalars."""
 
-    __slots__ = ("slots", "type")
+    __slots__ = ("plain", "slots", "type")
 
     def __init__(self, type, slots):
         self.type = type
         self.slots = slots
+        self.plain = type.native.kind != "struct"
 
 
 class StructLocal:
@@ -197,7 +198,7 @@ class Emission:
     def of_same_type(self, name, bound, value):
         """The value for a name that has a type. Errors: CodegenTypeError for a value of another type."""
         if isinstance(bound, Value) and isinstance(value, Value):
-            if same_type(bound.type, value.type):
+            if bound.type is value.type or same_type(bound.type, value.type):
                 return value
         elif isinstance(bound, ArrayValue) and isinstance(value, ArrayValue):
             if same_type(bound.dtype, value.dtype):
@@ -241,7 +242,7 @@ class Emission:
         if isinstance(value, Value):
             if value.literal is not None and local.type.native.kind == "scalar":
                 value = adapted(value, local.type) or value
-            if same_type(value.type, local.type):
+            if value.type is local.type or same_type(value.type, local.type):
                 _weft.set(local.slots, value.ids)
                 return
         self.of_same_type(name, Value(local.type, ()), value)
@@ -306,8 +307,9 @@ def is_variable(value):
 
 def read(bound):
     """The present value of what a name is bound to."""
-    if isinstance(bound, Local):
-        return from_ids(bound.type, _weft.get(bound.slots))
+    if type(bound) is Local:
+        ids = _weft.get(bound.slots)
+        return Value(bound.type, ids) if bound.plain else from_ids(bound.type, ids)
     if isinstance(bound, StructLocal):
         return StructValue(bound.type, {name: read(part) for name, part in bound.fields.items()})
     return bound

@@ -8,34 +8,26 @@ from ..types.annotations import same_type
 from . import calls, operators, places
 from .emitter import conditional
 from .errors import CodegenTypeError
-from .operators import BINARY, COMPARE
+from .operators import COMPARE
 from .values import Static, StructValue, TupleValue, Value, adapted, from_ids, ids_of, literal, name_of_type
 
 
-def evaluate(e, node, targets=1):
+def evaluate(e, node):
     """The value of an expression: a Value, ArrayValue, StructValue, TupleValue or Static; None for a call without one.
 
-    `targets` is the number of names that the result unpacks into, which tid() must know.
     Errors: those of weft.language.errors.
     """
-    if getattr(node, "lineno", 0) != e.line:
-        e.at(node)
-    handler = EXPRESSIONS.get(type(node))
-    if handler is None:
-        e.error(node, REFUSED.get(type(node), f"Construct `ast.{type(node).__name__}` not supported in kernels."))
-    if handler is call:
-        return calls.call(e, node, targets)
-    return handler(e, node)
+    return steps.step_of(node)(e)
+
+
+def refusal(node):
+    """Why kernels do not have an expression."""
+    return REFUSED.get(type(node), f"Construct `ast.{type(node).__name__}` not supported in kernels.")
 
 
 def condition(e, node):
     """The value of an expression as a boolean."""
     return operators.truth(evaluate(e, node))
-
-
-def name(e, node):
-    """A variable, or a thing of Python."""
-    return e.lookup(node.id)
 
 
 def constant(e, node):
@@ -49,9 +41,6 @@ def constant(e, node):
 
 def place(e, node):
     """An attribute or a subscript: the present value of the place that it names."""
-    known = e.things.get(node)
-    if known is not None:
-        return known
     value = places.loaded(e, places.locate(e, node))
     if isinstance(value, Static) and isinstance(node, ast.Attribute) and is_name_of_python(e, node.value):
         e.things[node] = value
@@ -64,19 +53,6 @@ def is_name_of_python(e, node):
         return False
     use = e.uses.get(node.id)
     return use is None or not use.stores
-
-
-def binary(e, node):
-    """``a op b``."""
-    left = evaluate(e, node.left)
-    right = evaluate(e, node.right)
-    e.at(node)
-    name = BINARY[type(node.op)]
-    if isinstance(left, StructValue) or isinstance(right, StructValue):
-        own = own_operator(e, name)
-        if own is not None:
-            return calls.functions.call(own, [left, right], {})
-    return operators.binary(name, left, right)
 
 
 def own_operator(e, name):
@@ -231,8 +207,8 @@ def unified(e, node, a, b):
 
 
 def call(e, node):
-    """Calls are in calls.py; evaluate() goes there."""
-    return calls.call(e, node, 1)
+    """A call with keywords or starred arguments."""
+    return calls.call(e, node)
 
 
 def tuple_(e, node):
@@ -271,11 +247,9 @@ REFUSED = {
 }
 
 EXPRESSIONS = {
-    ast.Name: name,
     ast.Constant: constant,
     ast.Attribute: place,
     ast.Subscript: place,
-    ast.BinOp: binary,
     ast.UnaryOp: unary,
     ast.BoolOp: boolean,
     ast.Compare: compare,
@@ -283,3 +257,5 @@ EXPRESSIONS = {
     ast.Call: call,
     ast.Tuple: tuple_,
 }
+
+from . import steps  # noqa: E402  (which call what is here)

@@ -15,8 +15,8 @@ from . import references
 from .arrays import indexed
 from .emitter import Emission, Environment, adapted_to, assertions
 from .errors import CodegenError
-from .names import object_of
-from .source import keep_source, source_of
+from .tree.names import object_of
+from .tree.source import keep_source, source_of
 from .statics import apart, of_python
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
 

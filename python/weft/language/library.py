@@ -56,11 +56,26 @@ def match_literal(parameter, value, args, bound):
     return adapted(value, scalar)
 
 
+KNOWN = {}
+"""Calls of which every argument has its type: by name and types, the types as the module describes them, and what the result
+is, None for several results.
+"""
+
+
 def call(name, args, keywords=None):
     """The result of a function of the library: a Value, a TupleValue of several, for a draw the value and the new state.
 
     Errors: CodegenError for arguments that fit no form.
     """
+    if len(args) == 1 and type(args[0]) is Value:
+        key = (name, args[0].type)
+    else:
+        key = (name, *[a.type if type(a) is Value else None for a in args])
+    known = None if keywords else KNOWN.get(key)
+    if known is not None:
+        natives, kind, nonneg = known
+        made = _weft.call(name, natives, tuple([a.ids for a in args]))
+        return result(name, made) if kind is None else Value(kind, made[1], nonneg, nonneg)
     keywords = keywords or {}
     for form in FORMS[name]:
         arranged = form.arrange(args, keywords)
@@ -69,23 +84,36 @@ def call(name, args, keywords=None):
         values = [literal(a) if isinstance(a, (int, float)) else a for a in arranged]
         values = match(form, values)
         if values is not None:
-            return run(name, values)
+            return run(name, values, key)
     no_form(name, [*args, *keywords.values()])
 
 
-def run(name, values):
-    """Calls the C++ function on values of a form that it has."""
+def run(name, values, key):
+    """Calls the C++ function on values of a form that it has. A call that has them all under `key` is known from then on."""
+    natives = tuple(v.type.native for v in values)
     try:
-        made = _weft.call(name, tuple(v.type.native for v in values), tuple(v.ids for v in values))
+        made = _weft.call(name, natives, tuple(v.ids for v in values))
     except TypeError:
         made = as_vectors(name, values)
         if made is None:
             raise
-    if isinstance(made, list):
-        return TupleValue([Value(dtype.python or class_of(dtype), tuple(ids)) for dtype, ids in made])
+        return result(name, made)
+    results = result(name, made)
+    if len(key) == len(values) + 1 and None not in key:
+        KNOWN[key] = (natives, results.type if isinstance(results, Value) else None, name in NEVER_NEGATIVE)
+    return results
+
+
+NEVER_NEGATIVE = {"abs", "length", "length_sq"}  # but for the least integer
+
+
+def result(name, made):
+    """What the C++ function returned as values."""
+    if type(made) is list:
+        return TupleValue([Value(dtype.python or class_of(dtype), ids) for dtype, ids in made])
     dtype, ids = made
-    nonneg = name in ("abs", "length", "length_sq")  # but for the least integer
-    return Value(dtype.python or class_of(dtype), tuple(ids), nonneg=nonneg, wraps=nonneg)
+    nonneg = name in NEVER_NEGATIVE
+    return Value(dtype.python or class_of(dtype), ids, nonneg, nonneg)
 
 
 def as_vectors(name, values):

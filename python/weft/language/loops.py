@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import scalars
 from . import expressions, operators
 from .emitter import Local
-from .names import contains, stored_in
+from .tree.names import contains, stored_in
 from .structures.queries import QueryValue
 from .values import Static, TupleValue, Value, adapted, literal, name_of_type
 

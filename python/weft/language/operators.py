@@ -4,12 +4,12 @@ import ast
 import math
 
 from .. import _weft
-from ..types import matrices, scalars, vectors
+from ..types import scalars
 from ..types.annotations import same_type
 from .errors import CodegenError, CodegenTypeError
+from .rules import COMPARISONS, OPS, converted, find_rule, logical_not, refuse
 from .values import ArrayValue, Static, StructValue, TupleValue, Value, adapted, literal, name_of_type
 
-OPS = _weft.OPS
 BINARY = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -33,24 +33,11 @@ COMPARE = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-BITWISE = {"bit_and": OPS["bit_and"], "bit_or": OPS["bit_or"], "bit_xor": OPS["bit_xor"]}
-SHIFTS = {"lshift": OPS["shl"], "rshift": OPS["shr"]}
 SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "pow": "**", "bit_and": "&",
     "bit_or": "|", "bit_xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "eq": "==", "ne": "!=",
 }  # fmt: skip
-
-
-def refuse(name, a, b):
-    """Throws the error of an operator whose operands do not fit."""
-    message = (
-        f"Couldn't find function overload for '{name}' that matched inputs with types: "
-        f"[{name_of_type(a)}, {name_of_type(b)}]"
-    )
-    if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind == "scalar":
-        message += f"; kernels convert nothing by themselves: write {name_of_type(a)}(...) around the right operand"
-    raise CodegenError(message)
 
 
 def of_one_type(a, b, name):
@@ -68,18 +55,27 @@ def of_one_type(a, b, name):
     return a, b
 
 
+RULES = {}
+"""The rules that were found, by the operator's name and the types of its operands."""
+
+
 def binary(name, a, b):
     """The result of one of the operators of SIGNS. Errors: CodegenError for operands that do not fit."""
-    if not isinstance(a, Value) or not isinstance(b, Value):
-        return of_others(name, a, b)
-    if a.literal is not None and b.literal is not None:
-        return folded(name, a, b)
-    if name in COMPARISONS:
-        return compare(name, *comparable(name, a, b))
-    a, b = of_one_type(a, b, name)
-    if a.scalar is scalars.bool and name not in BITWISE:
-        refuse(name, a, b)
-    return ARITHMETIC[name](name, a, b)
+    if type(a) is not Value or type(b) is not Value:
+        if not isinstance(a, Value) or not isinstance(b, Value):
+            return of_others(name, a, b)
+        if a.literal is not None and b.literal is not None:
+            return folded(name, a, b)
+        a, b = beside_literal(a, b) if name in COMPARISONS else of_one_type(a, b, name)
+    return rule_of(name, a, b)(a, b)
+
+
+def rule_of(name, a, b):
+    """The rule of an operator for two operands. Errors: CodegenError for operands that do not fit."""
+    rule = RULES.get((name, a.type, b.type))
+    if rule is None:
+        rule = RULES[name, a.type, b.type] = find_rule(name, a, b)
+    return rule
 
 
 def of_others(name, a, b):
@@ -152,139 +148,9 @@ FOLDS = {
 }
 
 
-def additive(name, a, b):
-    """+ and - of equal types."""
-    if not same_type(a.type, b.type):
-        refuse(name, a, b)
-    nonneg = name == "add" and a.nonneg and b.nonneg
-    return Value(a.type, _weft.binary(OPS[name], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
-
-
-def multiply(name, a, b):
-    """* of numbers, of a number with all components, and the products of linear algebra."""
-    if a.scalar is not b.scalar:
-        refuse(name, a, b)
-    kinds = (a.kind, b.kind)
-    if "scalar" in kinds:
-        many = b if a.kind == "scalar" else a
-        nonneg = a.nonneg and b.nonneg and a.kind == b.kind
-        return Value(many.type, _weft.binary(OPS["mul"], a.ids, b.ids), nonneg=nonneg, wraps=nonneg)
-    if kinds == ("quaternion", "quaternion"):
-        return library_product("mul", a, b)
-    if kinds == ("transform", "transform"):
-        return library_product("transform_multiply", a, b)
-    if kinds == ("transform", "vector") and len(b.ids) == 3:
-        return library_product("transform_point", a, b)
-    if kinds == ("quaternion", "vector") and len(b.ids) == 3:
-        return library_product("quat_rotate", a, b)
-    return matrix_product(name, a, b)
-
-
-def library_product(name, a, b):
-    """A product that the library has as a function."""
-    dtype, ids = _weft.call(name, (a.type.native, b.type.native), (a.ids, b.ids))
-    return Value(dtype.python, ids)
-
-
-def matrix_product(name, a, b):
-    """Products of matrices, and of matrices with vectors, which stand as columns on the right and as rows on the left."""
-    kinds = (a.kind, b.kind)
-    rows, inner = (1, len(a.ids)) if a.kind == "vector" else a.type._shape_
-    height, columns = (len(b.ids), 1) if b.kind == "vector" else b.type._shape_
-    if kinds not in (("matrix", "matrix"), ("matrix", "vector"), ("vector", "matrix")) or inner != height:
-        refuse(name, a, b)
-    ids = _weft.matmul(a.ids, b.ids, rows, inner, columns)
-    if kinds == ("matrix", "matrix"):
-        return Value(matrices.matrix((rows, columns), a.scalar), ids)
-    return Value(vectors.vector(len(ids), a.scalar), ids)
-
-
-def divide(name, a, b):
-    """/, which cuts the quotients of integers."""
-    if a.scalar is not b.scalar:
-        refuse(name, a, b)
-    if a.kind == "scalar" or b.kind == "scalar":
-        many = b if a.kind == "scalar" else a
-        return Value(many.type, _weft.binary(OPS["div"], a.ids, b.ids), nonneg=a.never_negative and b.never_negative)
-    refuse(name, a, b)
-
-
-def floor_divide(name, a, b):
-    """//, the quotient rounded down."""
-    if not same_type(a.type, b.type) or a.kind != "scalar":
-        refuse(name, a, b)
-    dtype, ids = _weft.call("floor_div", (a.type.native, b.type.native), (a.ids, b.ids))
-    return Value(dtype.python, ids, nonneg=a.never_negative and b.never_negative)
-
-
-def remainder(name, a, b):
-    """%, with the sign of the dividend."""
-    if a.scalar is not b.scalar or not (same_type(a.type, b.type) or "scalar" in (a.kind, b.kind)):
-        refuse(name, a, b)
-    if a.kind not in ("scalar", "vector") or b.kind not in ("scalar", "vector"):
-        refuse(name, a, b)
-    many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(OPS["rem"], a.ids, b.ids), nonneg=a.never_negative)
-
-
-def power(name, a, b):
-    """** of real numbers."""
-    if not same_type(a.type, b.type) or a.kind != "scalar" or not issubclass(a.scalar, scalars.FloatScalar):
-        refuse(name, a, b)
-    return Value(a.type, _weft.binary(OPS["pow"], a.ids, b.ids))
-
-
-def bitwise(name, a, b):
-    """&, |, ^ of integers and booleans, component by component."""
-    if a.scalar is not b.scalar or issubclass(a.scalar, scalars.FloatScalar):
-        refuse(name, a, b)
-    if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
-        refuse(name, a, b)
-    many = b if a.kind == "scalar" else a
-    a_is, b_is = a.never_negative, b.never_negative
-    nonneg = a_is and b_is or name == "bit_and" and (a_is or b_is)
-    return Value(many.type, _weft.binary(BITWISE[name], a.ids, b.ids), nonneg=nonneg)
-
-
-def shift(name, a, b):
-    """<< and >> of integers, component by component."""
-    if a.scalar is not b.scalar or not issubclass(a.scalar, scalars.IntegerScalar):
-        refuse(name, a, b)
-    if not same_type(a.type, b.type) and "scalar" not in (a.kind, b.kind):
-        refuse(name, a, b)
-    many = b if a.kind == "scalar" else a
-    return Value(many.type, _weft.binary(SHIFTS[name], a.ids, b.ids), nonneg=name == "rshift" and a.never_negative)
-
-
-ARITHMETIC = {
-    "add": additive,
-    "sub": additive,
-    "mul": multiply,
-    "div": divide,
-    "floordiv": floor_divide,
-    "mod": remainder,
-    "pow": power,
-    "lshift": shift,
-    "rshift": shift,
-    "bit_and": bitwise,
-    "bit_or": bitwise,
-    "bit_xor": bitwise,
-}
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-
-
-def comparable(name, a, b):
-    """The operands of a comparison: numbers of different types, unlike in sums and products, in a type that holds both.
-
-    Errors: CodegenError for integers of which no type holds the values of both.
-    """
-    one, other = (adapted(a, b.scalar) or a, b) if a.literal is not None else (a, adapted(b, a.scalar) or b)
-    if one.kind != "scalar" or other.kind != "scalar" or one.scalar is other.scalar:
-        return one, other
-    kind = wider(one.scalar, other.scalar)
-    if kind is None:
-        refuse(name, a, b)
-    return converted(one, kind), converted(other, kind)
+def beside_literal(a, b):
+    """The operands of a comparison, of which one is a literal that takes the other's type if it can."""
+    return (adapted(a, b.scalar) or a, b) if a.literal is not None else (a, adapted(b, a.scalar) or b)
 
 
 def check_chained(a, b):
@@ -295,51 +161,6 @@ def check_chained(a, b):
                 f"Cannot chain comparisons of unequal types: {name_of_type(a)} and {name_of_type(b)}. "
                 "Write them with `and`."
             )
-
-
-def wider(one, other):
-    """The scalar type in which numbers of two types are compared: a real one if one is real, else one with room for the
-    values of both; None for a signed integer and an unsigned one of 64 bits.
-    """
-    reals = [kind for kind in (one, other) if issubclass(kind, scalars.FloatScalar)]
-    if reals == [scalars.float16]:
-        return scalars.float32  # which holds the integers that float16 does not
-    if reals:
-        return max(reals, key=size_of)
-    if scalars.bool in (one, other):
-        return one if other is scalars.bool else other
-    if one.signed == other.signed:
-        return max(one, other, key=size_of)
-    unsigned = other if one.signed else one
-    return None if unsigned is scalars.uint64 else scalars.int64
-
-
-def size_of(kind):
-    """The bytes of a scalar type."""
-    return kind.native.size
-
-
-def compare(name, a, b):
-    """Comparisons of numbers, also of two types; of values with several components only == and !=, and of one type."""
-    if not same_type(a.type, b.type):
-        refuse(name, a, b)
-    if a.kind != "scalar":
-        if name not in ("eq", "ne"):
-            refuse(name, a, b)
-        equal = Value(scalars.bool, (_weft.all_equal(a.ids, b.ids),))
-        return equal if name == "eq" else logical_not(equal)
-    if a.scalar is scalars.bool and name not in ("eq", "ne"):
-        a, b = converted(a, scalars.int32), converted(b, scalars.int32)
-    if name in ("gt", "ge"):
-        a, b, name = b, a, "lt" if name == "gt" else "le"
-    return Value(scalars.bool, _weft.binary(OPS[name], a.ids, b.ids))
-
-
-def logical_not(value):
-    """The negation of a boolean."""
-    if value.literal is not None:
-        return literal(not value.literal)
-    return Value(scalars.bool, (_weft.logical_not(value.id),))
 
 
 def negate(value):
@@ -382,21 +203,3 @@ def truth(value):
     if value.scalar is scalars.bool:
         return value
     return Value(scalars.bool, _weft.convert(_weft.BOOL, value.ids))
-
-
-def converted(value, scalar):
-    """A number or all components as another scalar type, by value."""
-    if value.literal is not None:
-        number = value.literal
-        if issubclass(scalar, scalars.IntegerScalar):
-            number = int(number)
-        elif scalar is scalars.bool:
-            number = bool(number)
-        else:
-            number = float(number)
-        return Value(scalar, (_weft.constant(scalar.native.code, number),), nonneg=number >= 0)
-    if value.scalar is scalar:
-        return value
-    nonneg = value.nonneg and issubclass(scalar, scalars.IntegerScalar)
-    wraps = value.wraps or nonneg and issubclass(value.scalar, scalars.IntegerScalar)  # the lower bits of a wide one
-    return Value(scalar, _weft.convert(scalar.native.code, value.ids), nonneg=nonneg, wraps=wraps)

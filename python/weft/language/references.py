@@ -9,7 +9,7 @@ import ast
 from ..types.annotations import RefType, same_type, type_name
 from . import places
 from .errors import CodegenError, CodegenTypeError
-from .names import writes_arguments
+from .tree.names import writes_arguments
 from .values import StructValue, TupleValue, Value, name_of_type
 
 

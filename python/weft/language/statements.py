@@ -4,10 +4,10 @@ import ast
 
 from .. import _weft
 from ..types import annotations
-from . import expressions, loops, operators, places
+from . import calls, expressions, loops, operators, places
 from .emitter import adapted_to, assertions, conditional, is_variable
 from .errors import KERNEL_RETURNS, CodegenTypeError, CodegenValueError
-from .names import contains, ends
+from .tree.names import contains, ends
 from .values import ArrayValue, Static, name_of_type
 
 def block(e, statements):
@@ -17,16 +17,18 @@ def block(e, statements):
     """
     for k, statement in enumerate(statements):
         e.at(statement)
-        rest = statements[k + 1 :]
-        if isinstance(statement, ast.If) and e.is_function and contains([statement], (ast.Return,)):
-            if branch_that_returns(e, statement, rest):
+        kind = type(statement)
+        if e.is_function and kind in (ast.If, ast.For, ast.While) and contains([statement], (ast.Return,)):
+            rest = statements[k + 1 :]
+            if kind is ast.If:
+                if branch_that_returns(e, statement, rest):
+                    return False
+            else:
+                emit(e, statement)
+                guard_rest(e, rest)
                 return False
-        elif isinstance(statement, (ast.For, ast.While)) and e.is_function and contains([statement], (ast.Return,)):
-            emit(e, statement)
-            guard_rest(e, rest)
-            return False
-        elif emit(e, statement) or isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
-            return isinstance(statement, (ast.Return, ast.If))
+        elif emit(e, statement) or kind in (ast.Return, ast.Break, ast.Continue):
+            return kind in (ast.Return, ast.If)
     return False
 
 
@@ -95,7 +97,10 @@ def expression_statement(e, node):
 def assign(e, node):
     """``a = b = value`` and unpacking."""
     count = targets_of(node.targets[0])
-    value = expressions.evaluate(e, node.value, targets=count)
+    if count != 1 and isinstance(node.value, ast.Call):
+        value = calls.call(e, node.value, count)
+    else:
+        value = expressions.evaluate(e, node.value)
     if value is None:
         e.error(node, "the right side has no value: the function that it calls returns nothing")
     for target in node.targets:

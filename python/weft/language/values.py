@@ -9,27 +9,22 @@ from .errors import CodegenError
 class Value:
     """A number, vector, matrix, quaternion or transform of the trace.
 
-    `literal` is the Python number of a bare literal, whose type adapts to its surroundings; `nonneg` says that the value
-    cannot be negative, or with `wraps` only if an integer on the way was too large for its type: such an index is wrong
-    in any case, but a remainder of it may be meant; `coordinate` that it is coordinate k of n of the thread.
+    `ids` are its components in the trace; `nonneg` says that the value cannot be negative, or with `wraps` only if an
+    integer on the way was too large for its type: such an index is wrong in any case, but a remainder of it may be
+    meant; `coordinate` that it is coordinate k of n of the thread.
     """
 
-    __slots__ = ("_ids", "coordinate", "literal", "nonneg", "type", "wraps")
+    __slots__ = ("coordinate", "ids", "nonneg", "type", "wraps")
 
-    def __init__(self, type, ids, literal=None, nonneg=False, coordinate=None, wraps=False):
+    literal = None
+    """The Python number of a Literal."""
+
+    def __init__(self, type, ids, nonneg=False, wraps=False, coordinate=None):
         self.type = type
-        self._ids = ids
-        self.literal = literal
+        self.ids = ids
         self.nonneg = nonneg
-        self.coordinate = coordinate
         self.wraps = wraps
-
-    @property
-    def ids(self):
-        """The ids of the components in the trace."""
-        if self._ids is None:
-            self._ids = (_weft.constant(self.type.native.code, self.literal),)
-        return self._ids
+        self.coordinate = coordinate
 
     @property
     def id(self):
@@ -50,6 +45,29 @@ class Value:
     def scalar(self):
         """The scalar type of the components."""
         return scalars.OF_CODE[self.type.native.code]
+
+
+class Literal(Value):
+    """A bare number of the source, or of Python's, whose type adapts to its surroundings. It becomes a constant of the
+    trace when its id is asked for.
+    """
+
+    __slots__ = ("constant", "literal")
+
+    def __init__(self, type, number):
+        self.type = type
+        self.literal = number
+        self.constant = None
+        self.nonneg = number >= 0
+        self.wraps = False
+        self.coordinate = None
+
+    @property
+    def ids(self):
+        """The id of the constant."""
+        if self.constant is None:
+            self.constant = (_weft.constant(self.type.native.code, self.literal),)
+        return self.constant
 
 
 class ArrayValue:
@@ -140,14 +158,14 @@ class Static:
 def literal(number):
     """The value of a bare number of the source, or of Python's."""
     if isinstance(number, bool):
-        return Value(scalars.bool, None, number)
+        return Literal(scalars.bool, number)
     if isinstance(number, int):
         wide = not -(1 << 31) <= number < 1 << 32
         kind = scalars.int64 if wide and number < 1 << 63 else scalars.uint64 if wide else scalars.int32
         if kind is scalars.int32 and number >= 1 << 31:
             kind = scalars.uint32
-        return Value(kind, None, number, nonneg=number >= 0)
-    return Value(scalars.float32, None, number)
+        return Literal(kind, number)
+    return Literal(scalars.float32, number)
 
 
 def type_of(value):
@@ -166,26 +184,22 @@ def name_of_type(value):
 def adapted(value, scalar):
     """A literal as a value of a scalar type; None if the type cannot hold it, or if the value is no literal."""
     number = value.literal
-    if number is None:
-        return None
-    if isinstance(number, bool):
-        return value if scalar is scalars.bool else None
-    if scalar is scalars.bool:
-        return None
-    if isinstance(number, float) and not issubclass(scalar, scalars.FloatScalar):
-        return None
-    if issubclass(scalar, scalars.IntegerScalar) and scalar.clean(number) != number:
-        if not (number < 0 and not scalar.signed):
-            return None  # too large: to wrap it silently would change it
-    if issubclass(scalar, scalars.FloatScalar):
-        number = float(number)
-    return Value(scalar, None, number, nonneg=value.nonneg)
+    kind = type(number)
+    if isinstance(number, float):
+        return Literal(scalar, number) if scalar in scalars.FLOATS else None
+    if number is None or kind is bool:
+        return value if scalar is scalars.bool and kind is bool else None
+    if scalar in scalars.FLOATS:
+        return Literal(scalar, float(number))
+    if scalar is scalars.bool or scalar.clean(number) != number and (number >= 0 or scalar.signed):
+        return None  # too large: to wrap it silently would change it
+    return Literal(scalar, number)
 
 
 def fixed(value):
     """The value without the freedom of a literal: what a name then holds."""
-    if isinstance(value, Value) and value.literal is not None:
-        return Value(value.type, value.ids, None, value.nonneg)
+    if isinstance(value, Literal):
+        return Value(value.type, value.ids, value.nonneg)
     return value
 
 

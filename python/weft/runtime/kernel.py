@@ -12,7 +12,7 @@ from ..language.arrays import indexed
 from ..language.emitter import Emission, Environment, asserting
 from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
 from ..language.functions import names_function
-from ..language.source import keep_source, source_of
+from ..language.tree.source import keep_source, source_of
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name

@@ -14,7 +14,7 @@ from ..language.constructors import construct
 from ..language.errors import CODEGEN_ERRORS
 from ..language.host import HostCall
 from ..language.places import load
-from ..language.source import source_of
+from ..language.tree.source import source_of
 from ..language.statics import apart
 from ..language.values import ArrayValue, TupleValue, ids_of
 from ..types import composites, scalars

@@ -7,7 +7,7 @@ import html
 
 import numpy as np
 
-from ..language.source import source_of
+from ..language.tree.source import source_of
 from ..types.annotations import type_name
 
 RIM = 3

@@ -6,7 +6,7 @@ stretch: then reading it is the value itself, as in straight-line C++. All other
 
 import ast
 
-from .errors import CodegenError
+from ..errors import CodegenError
 
 LOOPS = (ast.For, ast.While)
 

@@ -6,7 +6,7 @@ import linecache
 import textwrap
 import types
 
-from .errors import CodegenError
+from ..errors import CodegenError
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
