@@ -40,7 +40,7 @@ if ((full)); then
 else
   device=''
   for suite in Operations ControlFlow NormalForm Function Elements StructArrays PrivateArray Atomics SharedMemory \
-    Subgroups Fence Programs DebugMode Report AlgorithmsScan AlgorithmsSort; do
+    Subgroups Fence Programs DebugMode Report HostMemory AlgorithmsScan AlgorithmsSort; do
     device+="On/$suite.*/native:"
   done
   random='*RandomPrograms*/native'
