@@ -22,6 +22,7 @@ constexpr Type kInts[] = {Type::i8, Type::i16, Type::i32, Type::i64, Type::u8, T
 constexpr Type kFloats[] = {Type::f16, Type::f32, Type::f64};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
+constexpr double kSignalling = std::numeric_limits<double>::signaling_NaN();
 
 std::vector<Type> all_types() {
   std::vector<Type> types;
@@ -356,6 +357,8 @@ TEST(Evaluate, RealFunctionsByHand) {
       {Op::pow, -2, 0.5, kNan},
       {Op::pow, 0, 0, 1},
       {Op::pow, kNan, 0, 1},
+      {Op::pow, kSignalling, 0, 1},
+      {Op::pow, 1, kSignalling, 1},
       {Op::sin, 0, 0, 0},
       {Op::cos, 0, 0, 1},
       {Op::tan, pi / 4, 0, std::tan(pi / 4)},
