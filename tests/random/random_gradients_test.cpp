@@ -90,14 +90,22 @@ TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
   const std::uint64_t first = platform::environment_number("WEFT_RANDOM_SEED", 1);
   const std::uint64_t count = platform::environment_number("WEFT_RANDOM_GRADIENTS", on_reference() ? 300 : 25);
   const Device reference = interpreter_like(device());
-  std::size_t compared = 0, skipped = 0, nonzero = 0;
+  std::size_t compared = 0, skipped = 0, nonzero = 0, refused = 0;
   for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Case c = make(seed);
     const std::string name = "WEFT_RANDOM_SEED=" + std::to_string(seed) + " WEFT_RANDOM_GRADIENTS=1";
     SCOPED_TRACE(name);
     const std::vector<double> g = gradients(reference, c);
     if (!on_reference()) {
-      const std::vector<double> here = gradients(device(), c);
+      std::vector<double> here;
+      try {
+        here = gradients(device(), c);
+      } catch (const Error& e) {
+        // A few kernels keep more values than fit on the stack of a host thread.
+        if (std::string(e.what()).find("on the stack of a host thread") == std::string::npos) throw;
+        ++refused;
+        continue;
+      }
       for (std::size_t k = 0; k < g.size(); ++k) {
         // Some kernels overflow, and then their gradients are NaN as well.
         if (std::isnan(here[k]) && std::isnan(g[k])) continue;
@@ -117,6 +125,7 @@ TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
       ASSERT_NEAR(g[k], fine, 3e-4 * scale) << k << "\n" << ir::print(c.module);
     }
   }
+  EXPECT_LE(refused * 200, count) << "too many kernels are refused";
   if (!on_reference() || HasFailure()) return;
   RecordProperty("compared", int(compared));
   RecordProperty("skipped", int(skipped));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,14 @@ std::string passes(unsigned major) {
   return fmt::format("function(early-cse,loop-mssa(licm),instcombine{},simplifycfg)",
                      major >= 18 ? "<no-verify-fixpoint>" : "");
 }
+
+// The most lines of a text that LLVM improves. Where thousands of values are without a register, as in adjoints of
+// large kernels, its passes take more than the square of their number: 72,000 lines took more than 5 minutes with them
+// and take half a minute without, 41,000 lines 5 s and 1.5.
+constexpr std::ptrdiff_t kMostLines = 30'000;
+
+// The most bytes of a host thread's stack that a kernel's code may take, of 8 MiB that threads mostly have.
+constexpr const char* kMostStack = "4194304";
 
 // One compilation.
 class Session {
@@ -68,8 +77,9 @@ class Session {
   void set_attributes() {
     const bool windows = platform::call_rules().windows && kHostMachine == Machine::x86_64;
     const abi::Attribute attributes[] = {enum_attribute("nounwind"), enum_attribute("noredzone"),
+                                         text_attribute("warn-stack-size", kMostStack),
                                          text_attribute("probe-stack", "inline-asm")};
-    const auto used = std::span(attributes).first(windows ? 3 : 2);
+    const auto used = std::span(attributes).first(windows ? 4 : 3);
     for (Handle f = calls_.first_function(module_.get()); f; f = calls_.next_function(f)) {
       if (calls_.is_declaration(f)) continue;
       for (const abi::Attribute a : used) calls_.add_attribute(f, abi::kOfTheFunction, a);
@@ -91,6 +101,14 @@ class Session {
     if (!diagnostics_.empty()) fail(diagnostics_);
   }
 
+  // Has LLVM only translate, and find registers.
+  void hurry() {
+    for (Handle f = calls_.first_function(module_.get()); f; f = calls_.next_function(f))
+      if (!calls_.is_declaration(f))
+        for (const char* name : {"noinline", "optnone"})
+          calls_.add_attribute(f, abi::kOfTheFunction, enum_attribute(name));
+  }
+
   std::vector<std::byte> emit() {
     char* message = nullptr;
     Handle made = nullptr;
@@ -98,6 +116,12 @@ class Session {
     const Owned buffer(made, calls_.dispose_buffer);
     if (failed) fail(taken(message));
     if (!diagnostics_.empty()) fail(diagnostics_);
+    if (!stack_.empty())
+      unsupported(
+          "the kernel keeps more values at a time than fit on the stack of a host thread ({} bytes): {}. Split the "
+          "kernel; "
+          "an adjoint keeps fewer where loops are not unrolled",
+          kMostStack, stack_);
     const auto bytes = std::as_bytes(std::span(calls_.buffer_start(made), calls_.buffer_size(made)));
     return {bytes.begin(), bytes.end()};
   }
@@ -105,8 +129,9 @@ class Session {
  private:
   static void note(Handle diagnostic, void* session) {
     auto& self = *static_cast<Session*>(session);
-    if (self.calls_.diagnostic_severity(diagnostic) != abi::kSeverityError) return;
     const std::string text = self.taken(self.calls_.diagnostic_text(diagnostic));
+    if (text.starts_with("stack frame size")) self.stack_ = text;
+    if (self.calls_.diagnostic_severity(diagnostic) != abi::kSeverityError) return;
     self.diagnostics_ += self.diagnostics_.empty() ? text : "; " + text;
   }
 
@@ -137,7 +162,7 @@ class Session {
 
   const Library& library_;
   const Functions& calls_;
-  std::string diagnostics_;
+  std::string diagnostics_, stack_;
   const Owned context_, machine_;
   Owned module_;  // ends before its context
 };
@@ -184,6 +209,7 @@ std::vector<std::byte> Compiler::compile(const std::string& text) const {
   Session session(library_, processor_);
   session.read(text);
   session.set_attributes();
+  if (std::ranges::count(text, '\n') > kMostLines) session.hurry();
   session.optimise();
   return session.emit();
 }

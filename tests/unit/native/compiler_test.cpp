@@ -282,6 +282,32 @@ TEST_F(NativeCompiler, WhatLlvmCannotCompileIsAnError) {
   EXPECT_NE(message.find("SSE"), std::string::npos) << message;
 }
 
+// Of so much text LLVM does less, as its time would grow with the square.
+TEST_F(NativeCompiler, VeryLongCodeIsRight) {
+  constexpr std::uint32_t kSteps = 20000;
+  std::string body = "  %x = load ptr, ptr %args\n  %v0 = load i32, ptr %x\n";
+  std::uint32_t x = 7, expected = x;
+  for (std::uint32_t k = 1; k <= kSteps; ++k) {
+    body += fmt::format("  %m{0} = mul i32 %v{1}, 5\n  %v{0} = xor i32 %m{0}, {0}\n", k, k - 1);
+    expected = (expected * 5) ^ k;
+  }
+  body += fmt::format("  store i32 %v{}, ptr %x\n  ret void\n}}\n", kSteps);
+  std::uint32_t* const args[] = {&x};
+  run(body, args);
+  EXPECT_EQ(x, expected);
+}
+
+// A host thread's stack would end in the middle of a launch.
+TEST_F(NativeCompiler, CodeThatNeedsTooMuchStackIsRefused) {
+  const auto message = [&](int bytes) {
+    const std::string body = fmt::format(
+        "  %a = alloca [{} x i8]\n  %x = load ptr, ptr %args\n  store ptr %a, ptr %x\n  ret void\n}}\n", bytes);
+    return message_of([&] { compiler_->compile(kHead + body); });
+  };
+  EXPECT_EQ(message(4'000'000), "nothing is thrown");
+  EXPECT_NE(message(4'300'000).find("on the stack of a host thread (4194304 bytes)"), std::string::npos);
+}
+
 TEST_F(NativeCompiler, CodeThatNeedsAnotherLibraryIsNotLoaded) {
   const std::string text = std::string("declare double @sin(double)\n") + kHead +
                            "  %x = sitofp i64 %begin to double\n  %y = call double @sin(double %x)\n"
