@@ -1,5 +1,9 @@
 """Settings of the package. Set them before the kernels that they concern are first launched."""
 
+import os
+import sys
+from types import ModuleType
+
 version = "0"
 """The version of the package; set when it is imported."""
 
@@ -14,7 +18,7 @@ enable_backward = True
 fuse_fp = True
 """Contracts products and sums to one rounding where the device can."""
 verbose = False
-"""Prints what is traced and compiled."""
+"""Kept for programs that set it: see ``print_launches``, and ``weft-kernels`` for what is in the cache."""
 quiet = False
 """Kept for programs that set it: the package prints nothing by itself."""
 verify_cuda = False
@@ -24,9 +28,9 @@ print_launches = False
 verify_autograd_array_access = False
 """Kept for programs that set it: a tape always knows which elements were overwritten."""
 kernel_cache_dir = None
-"""The folder of compiled kernels; None: the library's."""
+"""The folder of compiled kernels; None: the library's. Devices that are open keep the one that they have."""
 cache_kernels = True
-"""Keeps compiled kernels on disk."""
+"""Keeps compiled kernels on disk. Devices that are open go on as they are."""
 fast_math = False
 """Kept for programs that set it; see ``fuse_fp``."""
 lineinfo = False
@@ -34,7 +38,7 @@ lineinfo = False
 log_level = 20
 """The least level of messages that are printed: LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR."""
 block_dim = None
-"""The threads of a workgroup; None: the library chooses."""
+"""Kept for programs that set it: the library chooses the threads of a workgroup."""
 track_memory = False
 verbose_warnings = False
 enable_vector_component_overwrites = True
@@ -64,3 +68,21 @@ deterministic = None
 deterministic_max_records = 0
 deterministic_debug = False
 launch_array_access_mode = None
+
+
+class Settings(ModuleType):
+    """The module's class: some settings have an effect when they are set."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name in ("print_launches", "verify_cuda"):
+            from .runtime.watching import watch_launches
+
+            watch_launches()
+        elif name == "kernel_cache_dir" and value is not None:
+            os.environ["WEFT_CACHE_DIR"] = str(value)
+        elif name == "cache_kernels":
+            os.environ["WEFT_CACHE"] = "1" if value else "0"
+
+
+sys.modules[__name__].__class__ = Settings

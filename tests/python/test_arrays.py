@@ -15,8 +15,9 @@ def test_constructors(device):
     assert wp.empty((3, 4, 5, 6), dtype=float).shape == (3, 4, 5, 6)
     a = wp.array([[1, 2], [3, 4]], dtype=float)
     assert a.shape == (2, 2) and a.ndim == 2 and a.dtype is wp.float32 and a.device == device
-    assert wp.array([1, 2, 3]).dtype is wp.int32
-    assert wp.array([1.0]).dtype is wp.float32
+    assert wp.array([1, 2, 3]).dtype is wp.int64
+    assert wp.array([1, 2, 3], dtype=int).dtype is wp.int32
+    assert wp.array([1.0]).dtype is wp.float64
     assert wp.array(np.zeros(3)).dtype is wp.float64
     v = wp.array(np.arange(6.0).reshape(2, 3), dtype=wp.vec3)
     assert v.shape == (2,) and v.numpy().tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
@@ -213,3 +214,54 @@ def test_structs_that_hold_arrays_are_no_elements():
         made.fill_(value)
     with pytest.raises(RuntimeError, match="Outer.inner.values is an array"):
         wp.full(2, value, dtype=Outer)
+
+
+def test_numpy_keeps_what_it_reads(device):
+    @wp.kernel
+    def copied(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i]
+
+    n = 100000
+    x = wp.array(np.arange(n, dtype=np.float32), requires_grad=True)
+    y = wp.zeros(n, dtype=float, requires_grad=True)
+    with wp.Tape():
+        wp.launch(copied, n, [x, y])
+        seen = np.asarray(y)
+        others = [np.full(n, 7, np.float32) for _ in range(8)]
+    assert np.array_equal(seen, np.arange(n, dtype=np.float32)) and len(others) == 8
+    apart = np.array(y, copy=True)
+    apart[0] = 99.0
+    assert y[0] == 0.0
+
+    @wp.struct
+    class Pair:
+        a: float
+        b: int
+
+    pairs = wp.array([Pair(a=float(k), b=k) for k in range(10)], dtype=Pair)
+    every_other = np.asarray(pairs[::2])
+    others = [np.full(40, 7, np.uint8) for _ in range(8)]
+    assert every_other["b"].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_elements_outside_are_not_assigned(device):
+    a = wp.zeros(4, dtype=float)
+    for key in (10, -5, (0, 0)):
+        with pytest.raises(IndexError):
+            a[key] = 1.0
+    a[-1] = 2.0
+    assert a.numpy().tolist() == [0.0, 0.0, 0.0, 2.0]
+
+
+def test_numbers_that_an_element_cannot_hold_are_refused():
+    assert wp.array([2**40]).numpy().tolist() == [2**40]
+    for numbers, dtype in (([-1], wp.uint8), ([2**31], wp.int32), ([300], wp.int8)):
+        with pytest.raises(RuntimeError, match="cannot be an array"):
+            wp.array(numbers, dtype=dtype)
+
+
+def test_rows_of_numpy_are_vectors_and_matrices():
+    assert wp.from_numpy(np.zeros((5, 3), np.float32)).dtype is wp.vec3
+    assert wp.from_numpy(np.zeros((5, 2, 2))).dtype is wp.mat22d
+    assert wp.from_numpy(np.zeros((5, 3), np.float32), dtype=float).shape == (5, 3)

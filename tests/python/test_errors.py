@@ -2,6 +2,7 @@
 
 import linecache
 
+import numpy as np
 import pytest
 
 import weft as wp
@@ -123,3 +124,22 @@ def test_missing_annotations():
 
     with pytest.raises(wp.WarpCodegenError, match="Incomplete argument annotations"):
         wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)])
+
+
+def test_texts_and_numbers_in_place_of_values_are_refused():
+    for wrong in (lambda: wp.vec3("abc"), lambda: wp.mat22("abcd")):
+        with pytest.raises(TypeError, match="is no number"):
+            wrong()
+    with pytest.raises(TypeError, match="the loss is an array"):
+        wp.Tape().backward(3.0)
+
+
+def test_types_of_numpy_are_element_types():
+    @wp.kernel
+    def doubled(x: wp.array(dtype=np.float32)):
+        i = wp.tid()
+        x[i] = 2.0 * x[i]
+
+    x = wp.full(3, 2.0, dtype=np.float32)
+    wp.launch(doubled, 3, [x])
+    assert x.numpy().tolist() == [4.0] * 3

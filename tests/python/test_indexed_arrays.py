@@ -129,6 +129,6 @@ def test_a_struct_may_lack_its_indexed_array(device):
     outer.inner.n, outer.weight = 3, 0.5
     wp.launch(k, dim=1, inputs=[outer, out])
     assert out.numpy()[0] == 3.5
-    outer.inner.chosen = wp.indexedarray(wp.array([5.0, 6.0]), [wp.array([1], dtype=int)])
+    outer.inner.chosen = wp.indexedarray(wp.array([5.0, 6.0], dtype=float), [wp.array([1], dtype=int)])
     wp.launch(k, dim=1, inputs=[outer, out])
     assert out.numpy()[0] == 9.5

@@ -480,3 +480,20 @@ def test_kernels_from_many_threads(cpu):
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_settings_of_the_package_reach_kernels(capsys):
+    @wp.kernel
+    def stored(x: wp.array(dtype=float), d: float):
+        x[wp.tid()] = 1.0 / d
+
+    x = wp.zeros(2, dtype=float)
+    wp.config.verify_fp = wp.config.print_launches = wp.config.verify_cuda = True
+    try:
+        with pytest.raises(wp.Error, match="inf is stored"):  # at the launch itself
+            wp.launch(stored, 2, [x, 0.0])
+    finally:
+        wp.config.verify_fp = wp.config.print_launches = wp.config.verify_cuda = False
+    assert "stored, 2 threads" in capsys.readouterr().out
+    wp.launch(stored, 2, [x, 1.0])
+    assert "launch of" not in capsys.readouterr().out

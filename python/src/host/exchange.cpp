@@ -82,22 +82,50 @@ std::pair<int, int> dlpack_device(const Array& a) {
 
 // ---- Others' tensors
 
-/// A tensor of a capsule, which keeps the capsule: its end calls the deleter of the other library, which may be code of
-/// Python's, where that is allowed.
+/// A tensor that was taken, and the object that deletes it: the deleter of the other library may be code of Python's,
+/// and runs where that is allowed.
 struct Borrowed {
   DLManagedTensor tensor;
-  PyObject* capsule;
+  PyObject* owner;
 };
 
-const DLTensor& tensor_of(PyObject* capsule) {
+template <class T>
+void delete_taken(PyObject* owner) {
+  auto* const tensor = static_cast<T*>(PyCapsule_GetPointer(owner, nullptr));
+  if (tensor && tensor->deleter) tensor->deleter(tensor);
+}
+
+/// Takes the tensor out of a capsule, which is marked, so that nobody takes it again. Returns the object that deletes
+/// it.
+template <class T>
+nb::object take(PyObject* capsule, const char* name, const char* used) {
+  void* const tensor = PyCapsule_GetPointer(capsule, name);
+  nb::object owner = nb::steal(PyCapsule_New(tensor, nullptr, &delete_taken<T>));
+  if (!owner.is_valid()) throw nb::python_error();
+  if (PyCapsule_SetName(capsule, used) != 0) {
+    PyCapsule_SetDestructor(owner.ptr(), nullptr);
+    throw nb::python_error();
+  }
+  return owner;
+}
+
+struct Taken {
+  const DLTensor& tensor;
+  nb::object owner;
+};
+
+/// The tensor of a capsule, taken out of it. One that is refused stays in its capsule.
+Taken take_tensor(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kNew)) {
     const auto* t = static_cast<const DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kNew));
     if (t->version.major > 1) throw nb::buffer_error("the tensor is of a later version of DLPack");
     if (t->flags & DLPACK_FLAG_BITMASK_READ_ONLY) throw nb::buffer_error("the tensor is read only");
-    return t->dl_tensor;
+    return {t->dl_tensor, take<DLManagedTensorVersioned>(capsule, kNew, "used_dltensor_versioned")};
   }
-  if (PyCapsule_IsValid(capsule, kOld))
-    return static_cast<const DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOld))->dl_tensor;
+  if (PyCapsule_IsValid(capsule, kOld)) {
+    const auto* t = static_cast<const DLManagedTensor*>(PyCapsule_GetPointer(capsule, kOld));
+    return {t->dl_tensor, take<DLManagedTensor>(capsule, kOld, "used_dltensor")};
+  }
   throw nb::type_error("this is no tensor of DLPack, or one that was taken already");
 }
 
@@ -125,8 +153,8 @@ const DType& scalar_from(DLDataType type) {
 
 nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, bool copy) {
   drop_now();
-  nb::object capsule = capsule_from(object);
-  const DLTensor& given = tensor_of(capsule.ptr());
+  const Taken taken = take_tensor(capsule_from(object).ptr());
+  const DLTensor& given = taken.tensor;
   const DType& type = dtype.is_none() ? scalar_from(given.dtype) : type_from(dtype);
   const detail::DlpackElement element = element_of(type);
   const int ndim = given.ndim - element.dimensions;
@@ -134,7 +162,7 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
   const Device on = device_from(device);
   if (!copy && on.wraps_host()) {
     // Arrays on one memory know each other: another library gives one tensor several times, and parts of it.
-    std::optional<HostTensor> tensor = host_tensor(given, capsule);
+    std::optional<HostTensor> tensor = host_tensor(given, taken.owner);
     if (tensor && has_same_bits(tensor->type, type.type)) tensor->type = type.type;
     if (std::optional<Array> array = tensor ? array_around(*tensor, type, ndim, on) : std::nullopt)
       return make_object(*std::move(array));
@@ -142,10 +170,10 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
   auto borrowed = std::make_unique<Borrowed>();
   borrowed->tensor.dl_tensor = given;
   borrowed->tensor.manager_ctx = borrowed.get();
-  borrowed->capsule = nb::object(capsule).release().ptr();
+  borrowed->owner = nb::object(taken.owner).release().ptr();
   borrowed->tensor.deleter = [](DLManagedTensor* self) {
     const std::unique_ptr<Borrowed> end(static_cast<Borrowed*>(self->manager_ctx));
-    drop_later(end->capsule);
+    drop_later(end->owner);
   };
   DlpackOptions options;
   options.copy = copy;
@@ -154,7 +182,7 @@ nb::object from_dlpack(nb::handle object, nb::handle dtype, nb::handle device, b
     nb::gil_scoped_release released;
     array.become(detail::import_tensor(on, &borrowed->tensor, element, ndim, type.size, options));
   } catch (...) {
-    Py_DECREF(borrowed->capsule);  // the tensor is still ours
+    Py_DECREF(borrowed->owner);  // the tensor is still ours
     throw;
   }
   (void)borrowed.release();  // the deleter has it, and was called already for a copy

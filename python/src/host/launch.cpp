@@ -184,6 +184,13 @@ bool has_arrays(const Arguments& arguments) {
   return false;
 }
 
+/// What is called after each launch, with the kernel and its dimensions; null: nothing.
+PyObject* watcher_ = nullptr;
+
+void tell_watcher(const Call& call) {
+  if (watcher_) nb::borrow(watcher_)(nb::handle(call[kernel_]), nb::handle(call[dim_]));
+}
+
 PyObject* launch(const Call& call) {
   drop_now();
   KernelHandle& handle = handle_of(call[kernel_]);
@@ -219,6 +226,7 @@ PyObject* launch(const Call& call) {
     std::vector<nb::object> gradients;
     run_adjoint(kernel, stream ? &*stream : nullptr, dim, arguments,
                 gradients_of(arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_]), gradients));
+    tell_watcher(call);
     Py_RETURN_NONE;
   }
   if (call.truth(record_tape_, true)) {
@@ -231,6 +239,7 @@ PyObject* launch(const Call& call) {
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
   }
   show_reports();
+  tell_watcher(call);
   Py_RETURN_NONE;
 }
 
@@ -264,6 +273,13 @@ void add_launch(nb::module_& m) {
   resolve_ = PyUnicode_InternFromString("resolve");
   if (PyModule_AddFunctions(m.ptr(), methods) != 0) throw nb::python_error();
   m.def("set_converter", &set_converter, nb::arg("function").none());
+  m.def(
+      "set_launch_watcher",
+      [](nb::object function) {
+        Py_XDECREF(watcher_);
+        watcher_ = function.is_none() ? nullptr : function.release().ptr();
+      },
+      nb::arg("function").none());
   m.def(
       "set_recorder",
       [](nb::object function) {

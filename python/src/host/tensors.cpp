@@ -1,6 +1,7 @@
 // Describes arrays of other libraries, and makes weft's arrays on their memory.
 #include "tensors.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace weft::python {
@@ -136,6 +137,8 @@ std::optional<HostTensor> host_tensor(PyObject* object) {
 std::optional<HostTensor> host_tensor(const DLTensor& given, nb::object owner) {
   if (given.device.device_type != kDLCPU || given.ndim > HostTensor::kMostDimensions) return std::nullopt;
   HostTensor tensor;
+  const bool empty = std::any_of(given.shape, given.shape + given.ndim, [](std::int64_t n) { return n == 0; });
+  if (!given.data && !empty) throw nb::type_error("the tensor has a shape alone, and no memory");
   tensor.data = static_cast<std::byte*>(given.data) + given.byte_offset;
   tensor.type = type_of_dlpack(given.dtype);
   tensor.ndim = given.ndim;

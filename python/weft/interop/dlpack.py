@@ -14,9 +14,9 @@ def from_dlpack(source, dtype=None):
     return _weft.from_dlpack(source, None if dtype is None else element_type(dtype).native)
 
 
-def to_dlpack(array):
+def to_dlpack(wp_array):
     """A capsule with the array's memory, which other libraries' ``from_dlpack()`` take. It is taken once.
 
     Nothing waits: the caller orders its work and the other library's.
     """
-    return array.__dlpack__()
+    return wp_array.__dlpack__()

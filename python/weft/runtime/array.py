@@ -117,11 +117,17 @@ class array(_weft.Array):
 
     @property
     def __array_interface__(self):
-        return self.numpy().__array_interface__
+        """NumPy's description of the memory. There is none where numpy() is a copy, whose memory nobody would keep."""
+        described = self.numpy().__array_interface__
+        if self.size and described["data"][0] != self.ptr:
+            raise AttributeError("the array's memory is not the host's: numpy() copies it")
+        return described
 
     def __array__(self, dtype=None, copy=None):
         made = self.numpy()
-        return made if dtype is None else made.astype(dtype)
+        if dtype is not None and made.dtype != dtype:
+            return made.astype(dtype)
+        return made.copy() if copy else made
 
     def __len__(self):
         return self.shape[0]
@@ -262,7 +268,10 @@ class array(_weft.Array):
 
     def __setitem__(self, key, value):
         keys = key if isinstance(key, tuple) else (key,)
-        keys = tuple(slice(k, k + 1 or None) if is_index(k) else k for k in keys)
+        if len(keys) > self.ndim:
+            raise IndexError(f"the array has {self.ndim} dimensions, not {len(keys)}")
+        places = (place(k, n) if is_index(k) else k for k, n in zip(keys, self.shape))
+        keys = tuple(slice(k, k + 1) if is_index(k) else k for k in places)
         target = part(self, tuple(normalised(k, n) for k, n in zip(keys, self.shape)))
         if isinstance(value, _weft.Array):
             copy(target, value if value.ndim == target.ndim else value.reshape(target.shape))
@@ -566,7 +575,7 @@ def to_numpy(data, dtype):
             return np.array(data, dtype=base)
         except (ValueError, OverflowError, TypeError) as error:
             made = np.array([getattr(n, "value", n) for n in data]) if is_flat(data) else None
-            if made is not None and made.dtype != object:
+            if made is not None and made.dtype != object and np.array_equal(made.astype(base), made):
                 return made.astype(base)
             raise RuntimeError(f"the data cannot be an array of {dtype.__name__}: {error}") from None
     return np.asarray(data)
@@ -646,7 +655,7 @@ class Deleter:
         self.function(self.ptr, self.size)
 
 
-def clone(src, device=None, requires_grad=None, pinned=None):
+def clone(src, device=None, requires_grad=None, pinned=None, retain_grad=False):
     """A copy of an array, on the same device or another; with gradient storage if the original has it.
 
     Copies on a tape carry gradients.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _weft
-from ..types import numpy_types, scalars
+from ..types import matrices, numpy_types, scalars, vectors
 from ..types.annotations import element_type, is_concrete
 from .array import array, element_of, from_data
 from .device import device_from, get_device
@@ -87,38 +87,46 @@ def ones(shape=None, dtype=float, device=None, requires_grad=False, pinned=False
     return full(shape, 1, dtype, device, requires_grad, **keywords)
 
 
-def zeros_like(src, device=None, requires_grad=None, pinned=None):
+def zeros_like(src, device=None, requires_grad=None, pinned=None, retain_grad=False):
     """An array of zeros with the shape, type and device of another."""
     made = empty_like(src, device, requires_grad)
     made.zero_()
     return made
 
 
-def ones_like(src, device=None, requires_grad=None, pinned=None):
+def ones_like(src, device=None, requires_grad=None, pinned=None, retain_grad=False):
     """An array of ones with the shape, type and device of another."""
     return full_like(src, 1, device, requires_grad)
 
 
-def full_like(src, value, device=None, requires_grad=None, pinned=None):
+def full_like(src, value, device=None, requires_grad=None, pinned=None, retain_grad=False):
     """An array of one value with the shape, type and device of another."""
     made = empty_like(src, device, requires_grad)
     made.fill_(value)
     return made
 
 
-def empty_like(src, device=None, requires_grad=None, pinned=None):
+def empty_like(src, device=None, requires_grad=None, pinned=None, retain_grad=False):
     """An array with the shape, type and device of another, whose elements are not set."""
     native = src.native_device if device is None else device_from(device)
     gradient = src.requires_grad if requires_grad is None else requires_grad
     return _weft.empty(src.shape, src.element_dtype, native, bool(gradient))
 
 
-def from_numpy(arr, dtype=None, shape=None, device=None, requires_grad=False):
-    """A copy of NumPy's array. Without a dtype the last dimension of extent 2, 3 or 4 stays a dimension of numbers.
+def element_of_rows(arr):
+    """The element type for NumPy's array: of two dimensions vectors, of three matrices, else numbers."""
+    scalar = numpy_types.dtype_from_numpy(arr.dtype)
+    if arr.ndim == 2:
+        return vectors.vector(arr.shape[1], scalar)
+    return matrices.matrix(arr.shape[1:], scalar) if arr.ndim == 3 else scalar
+
+
+def from_numpy(arr, dtype=None, shape=None, device=None, requires_grad=False, retain_grad=False):
+    """A copy of NumPy's array. Without a dtype the rows of two dimensions are vectors, and those of three matrices.
 
     Errors: RuntimeError for numbers that make no whole elements.
     """
-    dtype = numpy_types.dtype_from_numpy(arr.dtype) if dtype is None else element_type(dtype)
+    dtype = element_of_rows(arr) if dtype is None else element_type(dtype)
     made = from_data(arr, dtype, shape, None, device, True)
     if requires_grad:
         made.requires_grad = True

@@ -215,25 +215,25 @@ def is_mempool_enabled(device):
     return get_device(device).is_mempool_enabled
 
 
-def is_mempool_access_supported(target, peer):
+def is_mempool_access_supported(target_device, peer_device):
     """Whether kernels of one device use the pooled memory of another: those of the same device do."""
-    return get_device(target) == get_device(peer) and get_device(target).is_mempool_supported
+    return get_device(target_device) == get_device(peer_device) and get_device(target_device).is_mempool_supported
 
 
-def is_mempool_access_enabled(target, peer):
+def is_mempool_access_enabled(target_device, peer_device):
     """The same."""
-    return is_mempool_access_supported(target, peer)
+    return is_mempool_access_supported(target_device, peer_device)
 
 
-def is_peer_access_supported(target, peer):
+def is_peer_access_supported(target_device, peer_device):
     """Whether kernels of a GPU use the memory of another directly: none do."""
-    get_device(target), get_device(peer)  # refuses names that no device has
+    get_device(target_device), get_device(peer_device)  # refuses names that no device has
     return False
 
 
-def is_peer_access_enabled(target, peer):
+def is_peer_access_enabled(target_device, peer_device):
     """The same."""
-    return is_peer_access_supported(target, peer)
+    return is_peer_access_supported(target_device, peer_device)
 
 
 class ScopedDevice:

@@ -23,14 +23,14 @@ def get_mempool_release_threshold(device=None):
     return 0
 
 
-def set_mempool_access_enabled(target, peer, enable):
+def set_mempool_access_enabled(target_device, peer_device, enable):
     """Does nothing for a device and itself. Errors: RuntimeError where a device should use another's memory."""
-    refuse_peers(target, peer, enable)
+    refuse_peers(target_device, peer_device, enable)
 
 
-def set_peer_access_enabled(target, peer, enable):
+def set_peer_access_enabled(target_device, peer_device, enable):
     """Does nothing for a device and itself. Errors: RuntimeError where a device should use another's memory."""
-    refuse_peers(target, peer, enable)
+    refuse_peers(target_device, peer_device, enable)
 
 
 def refuse_peers(target, peer, enable):

@@ -32,7 +32,7 @@ class Stream:
         self.priority = priority
         self.native = self.device.native.create_stream(priority < 0) if native is None else native
 
-    def record_event(self, event=None):
+    def record_event(self, event=None, external=False):
         """Records a moment; in a new event if none is given."""
         event = Event(self.device) if event is None else event
         event.native = self.native.record()
@@ -41,14 +41,14 @@ class Stream:
             event.reached = time.perf_counter()
         return event
 
-    def wait_event(self, event):
+    def wait_event(self, event, external=False):
         """Has later work of the stream wait for an event."""
         if event.native is not None:
             self.native.wait(event.native)
 
-    def wait_stream(self, other, event=None):
+    def wait_stream(self, other_stream, event=None, external=False):
         """Has later work of the stream wait for all work of another so far."""
-        self.wait_event(other.record_event(event))
+        self.wait_event(other_stream.record_event(event))
 
     @property
     def is_complete(self):
@@ -89,11 +89,13 @@ def get_stream(device=None):
     return current_stream(get_device(device))
 
 
-def set_stream(stream, device=None):
-    """Sends this thread's later work on a device to a stream."""
+def set_stream(stream, device=None, sync=False):
+    """Sends this thread's later work on a device to a stream, with `sync` after the earlier work of the present one."""
     device = stream.device if device is None else get_device(device)
     if stream.device != device:
         raise RuntimeError(f"the stream is of device {stream.device}, not {device}")
+    if sync:
+        stream.wait_stream(current_stream(device))
     scopes = scopes_of_thread()
     before = scopes.pop(device, None)
     if before is not None:
@@ -111,20 +113,20 @@ def scopes_of_thread():
     return local_.scopes
 
 
-def wait_stream(other, event=None):
+def wait_stream(other_stream, event=None, external=False):
     """Has the current stream of the other's device wait for all work of the other so far."""
-    current_stream(other.device).wait_stream(other, event)
+    current_stream(other_stream.device).wait_stream(other_stream, event, external)
 
 
-def record_event(event=None):
+def record_event(event=None, external=False):
     """Records a moment of the current stream."""
     device = event.device if event is not None else get_device()
-    return current_stream(device).record_event(event)
+    return current_stream(device).record_event(event, external)
 
 
-def wait_event(event):
+def wait_event(event, external=False):
     """Has the current stream wait for an event."""
-    current_stream(event.device).wait_event(event)
+    current_stream(event.device).wait_event(event, external)
 
 
 def synchronize_stream(stream_or_device=None):
@@ -139,14 +141,14 @@ def synchronize_event(event):
         event.native.wait()
 
 
-def get_event_elapsed_time(start, end, synchronize=True):
+def get_event_elapsed_time(start_event, end_event, synchronize=True):
     """The milliseconds between two events that were made with ``enable_timing``.
 
     Errors: RuntimeError for events that have no times.
     """
-    if start.reached is None or end.reached is None:
+    if start_event.reached is None or end_event.reached is None:
         raise RuntimeError("both events are recorded, and made with enable_timing=True")
-    return (end.reached - start.reached) * 1.0e3
+    return (end_event.reached - start_event.reached) * 1.0e3
 
 
 class ScopedStream:

@@ -1,7 +1,7 @@
 """Tapes: gradients of what kernels compute."""
 
 from .. import _weft
-from .array import clone
+from .array import clone, from_data
 
 
 class Tape:
@@ -36,6 +36,8 @@ class Tape:
         """
         seeds = []
         if loss is not None:
+            if not isinstance(loss, _weft.Array):
+                raise TypeError(f"the loss is an array of one element, not {type(loss).__name__}")
             if loss.size > 1 or loss.dtype.native.kind != "scalar":
                 raise RuntimeError("Can only return gradients for scalar loss functions.")
             if not loss.requires_grad:
@@ -45,6 +47,8 @@ class Tape:
             seeds.append((loss, _weft.full(loss.shape, 1.0, loss.element_dtype, loss.native_device)))
             self.loss = loss
         for array, gradient in (grads or {}).items():
+            if not isinstance(gradient, _weft.Array):
+                gradient = from_data(gradient, array.dtype, array.shape, None, array.native_device, True)
             seeds.append((array, gradient))
         # Inside its own `with` block the tape does not record the way back.
         for _ in range(self.depth):

@@ -5,6 +5,8 @@ import types
 import typing
 from typing import Any
 
+import numpy as np
+
 from . import composites, patterns, scalars
 
 
@@ -137,12 +139,17 @@ def element_type(dtype):
         return dtype
     if getattr(dtype, "native", None) is not None and isinstance(dtype, type):
         return dtype
+    if isinstance(dtype, type) and issubclass(dtype, np.generic):
+        from .numpy_types import dtype_from_numpy
+
+        return dtype_from_numpy(dtype)
     return composites.scalar_of(dtype)
 
 
 def annotated_element(dtype):
     """The same for an annotation, which may name a class that is no element type until a kernel uses it."""
-    if isinstance(dtype, type) and dtype.__module__ != "builtins" and not hasattr(dtype, "native"):
+    is_class = isinstance(dtype, type) and dtype.__module__ not in ("builtins", "numpy")
+    if is_class and not hasattr(dtype, "native"):
         return dtype
     return element_type(dtype)
 

@@ -220,6 +220,8 @@ def flatten(values):
             numbers.append(number_of(value))
         elif hasattr(value, "item") and getattr(value, "ndim", None) == 0:
             numbers.append(value.item())
+        elif isinstance(value, (str, bytes)):
+            raise TypeError(f"{value!r} is no number")
         elif hasattr(value, "__len__") or (hasattr(value, "__iter__") and not hasattr(value, "item")):
             numbers.extend(flatten(value))
         elif hasattr(value, "item"):

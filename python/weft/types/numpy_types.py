@@ -9,22 +9,22 @@ TO_NUMPY = {s: np.dtype(s.numpy_name) for s in (*scalars.SCALARS, scalars.bool)}
 FROM_NUMPY = {n: s for s, n in TO_NUMPY.items()}
 
 
-def dtype_from_numpy(numpy_type):
+def dtype_from_numpy(numpy_dtype):
     """The scalar type with the values of a NumPy type. Errors: TypeError for a type that kernels lack."""
-    made = FROM_NUMPY.get(np.dtype(numpy_type))
+    made = FROM_NUMPY.get(np.dtype(numpy_dtype))
     if made is None:
-        raise TypeError(f"Cannot convert '{numpy_type}' to a weft type")
+        raise TypeError(f"Cannot convert '{numpy_dtype}' to a weft type")
     return made
 
 
-def dtype_to_numpy(dtype):
+def dtype_to_numpy(warp_dtype):
     """The NumPy type of a scalar type. Errors: TypeError for a type that is no scalar type."""
-    if isinstance(dtype, type) and issubclass(dtype, structs.StructInstance):
-        return struct_dtype(dtype)
+    if isinstance(warp_dtype, type) and issubclass(warp_dtype, structs.StructInstance):
+        return struct_dtype(warp_dtype)
     try:
-        return TO_NUMPY[composites.scalar_of(dtype)].type
+        return TO_NUMPY[composites.scalar_of(warp_dtype)].type
     except (TypeError, KeyError):
-        raise TypeError(f"Cannot convert '{dtype}' to a NumPy type") from None
+        raise TypeError(f"Cannot convert '{warp_dtype}' to a NumPy type") from None
 
 
 def element_layout(cls):
@@ -60,10 +60,6 @@ def guess_element(data):
     if isinstance(first, (composites.Composite, structs.StructInstance, scalars.Scalar)):
         return type(first)
     converted = np.asarray(data)
-    if converted.dtype == np.int64 and not hasattr(data, "dtype"):
-        return scalars.int32
-    if converted.dtype == np.float64 and not hasattr(data, "dtype"):
-        return scalars.float32
     return dtype_from_numpy(converted.dtype)
 
 

@@ -177,13 +177,15 @@ def _exactly(struct, name, annotation, numbers):
     return numbers
 
 
-def struct(cls):
+def struct(cls=None, *, module=None):
     """Makes a struct type of a class with annotated attributes (decorator).
 
     Fields are scalars, vectors, matrices, quaternions, transforms, structs and arrays, laid out as C does. A class
-    attribute of a field's name is its default.
+    attribute of a field's name is its default. `module` is kept for programs that say it: a struct is of its Python module.
     Errors: TypeError for a field whose type no kernel knows; RuntimeError for a class with bases.
     """
+    if cls is None:
+        return lambda cls: struct(cls, module=module)
     if cls.__bases__ != (object,):
         raise RuntimeError(f"struct {cls.__name__} has bases: Warp structs must be defined as base classes")
     module = sys.modules.get(cls.__module__)

@@ -391,3 +391,22 @@ def test_devices_go_both_ways():
     with pytest.raises(RuntimeError, match="meta"):
         wp.device_from_torch(torch.device("meta"))
     assert wp.device_to_torch("reference") == "cpu"
+
+
+def test_a_tensor_is_taken_out_of_a_capsule_once():
+    capsule = torch.utils.dlpack.to_dlpack(torch.arange(1000.0))
+    a = wp.from_dlpack(capsule)
+    for take in (torch.utils.dlpack.from_dlpack, wp.from_dlpack):
+        with pytest.raises((RuntimeError, TypeError, ValueError)):
+            take(capsule)
+    del capsule
+    gc.collect()
+    assert a.numpy()[-1] == 999.0
+
+
+def test_tensors_without_memory_are_refused():
+    fakes = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fakes.FakeTensorMode():
+        fake = torch.ones(3)
+    with pytest.raises((TypeError, RuntimeError)):
+        wp.from_torch(fake).numpy()
