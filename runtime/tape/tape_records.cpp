@@ -72,7 +72,6 @@ class FunctionRecord : public TapeRecord {
       : function_(std::move(function)), arrays_(std::move(arrays)), versions_(std::move(versions)) {}
 
   void backward(TapeCore& tape) override {
-    if (std::ranges::none_of(arrays_, [&](const View& a) { return tape.nonzero(a); })) return;
     // The function sees only the arrays themselves: those that have changed since get their former elements back while
     // it runs.
     std::vector<View> now(arrays_.size());

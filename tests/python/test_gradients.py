@@ -128,3 +128,38 @@ def test_a_loss_is_one_number():
     tape = wp.Tape()
     with pytest.raises(RuntimeError, match="scalar loss"):
         tape.backward(wp.zeros(2, dtype=float, requires_grad=True))
+
+
+def test_arcs_of_numbers_beside_their_domain(device):
+    @wp.kernel
+    def arcs(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = wp.acos(x[i])
+        z[i] = wp.asin(x[i])
+
+    x = wp.array([0.5, 1.0, 1.0000001, 2.0, -1.5, np.nan], dtype=float, requires_grad=True)
+    y, z = wp.zeros(6, dtype=float, requires_grad=True), wp.zeros(6, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(arcs, 6, [x, y, z])
+    tape.backward(grads={y: np.ones(6, np.float32)})
+    inside = np.array([0.5, 1.0, 1.0, 1.0, -1.0, np.nan])
+    np.testing.assert_allclose(y.numpy(), np.arccos(inside), atol=1e-6)
+    np.testing.assert_allclose(z.numpy(), np.arcsin(inside), atol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy()[:5], [-1 / np.sqrt(0.75), 0, 0, 0, 0], atol=1e-6)
+    assert wp.acos(2.0) == 0.0
+
+
+def test_a_recorded_function_is_called_whatever_comes_to_its_arrays(device):
+    @wp.kernel
+    def total(y: wp.array(dtype=float), loss: wp.array(dtype=float)):
+        wp.atomic_add(loss, 0, y[wp.tid()])
+
+    x, y = wp.zeros(3, dtype=float, requires_grad=True), wp.zeros(3, dtype=float, requires_grad=True)
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        tape.record_func(lambda: wp.copy(x.grad, y.grad), [x])  # nothing leads from the loss to x
+        wp.launch(total, 3, [y, loss])
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [1.0] * 3

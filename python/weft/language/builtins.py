@@ -534,6 +534,23 @@ def copied(args):
 
 POSITION, ROTATION = (0, 1, 2), (3, 4, 5, 6)
 
+def within_domain(name):
+    """``acos(x)`` or ``asin(x)``: of a number that rounding has brought out of [-1, 1] that of the nearest one in it, as Warp
+    has it. The slope is 0 there and at the ends. NaN stays NaN.
+    """
+
+    def call(args):
+        values = args.values
+        if len(values) == 1 and isinstance(values[0], Value) and not args.keywords:
+            if values[0].kind == "scalar" and (values[0].literal is not None or values[0].scalar in scalars.FLOATS):
+                x = operators.converted(values[0], scalars.float32) if values[0].literal is not None else values[0]
+                outside = operators.binary("ge", library.call("abs", [x]), literal(1.0))
+                values = [Value(x.type, _weft.select(outside.ids, library.call("sign", [x]).ids, x.ids))]
+        return library.call(name, values, args.keywords)
+
+    return call
+
+
 HANDLERS = {
     "tid": tid,
     "block_dim": block_dim,
@@ -585,3 +602,4 @@ for _name in library.DRAWS:
 for _name in ("add", "sub", "mul", "div", "mod", "floordiv", "bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
     HANDLERS[_name] = operator_function(_name)
 HANDLERS["div_approx"] = operator_function("div")  # devices choose how they divide, which config.fast_math is for
+HANDLERS |= {name: within_domain(name) for name in ("acos", "asin")}

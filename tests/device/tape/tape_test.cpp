@@ -195,6 +195,20 @@ TEST_P(TapeTest, functions_of_the_caller_run_at_their_place) {
   EXPECT_EQ(u.at(0), 100) << "arrays hold what they held before";
 }
 
+TEST_P(TapeTest, functions_of_the_caller_run_whatever_comes_to_their_arrays) {
+  auto x = Array<float>(device(), {1, 2, 3}).requires_grad();
+  Array<float> loss = zeros<float>(device(), 1);
+  Tape tape;
+  tape.record([&] {
+    tape.record_func([&] { tape.gradient(x).fill(2); }, x);
+    loss.copy_from(x.slice(0, 1));
+  });
+  auto y = Array<float>(device(), {1}).requires_grad();
+  tape.record([&] { loss.copy_from(y); });
+  tape.backward(loss);
+  EXPECT_EQ(x.grad().to_vector(), (Floats{2, 2, 2}));
+}
+
 TEST_P(TapeTest, elements_are_kept_for_functions_whoever_changes_them) {
   auto x = Array<float>(device(), {1, 2, 3, 4, 5, 6}).requires_grad();
   Tape tape;
