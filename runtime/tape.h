@@ -136,10 +136,10 @@ class Tape {
 
   /// Lets `backward` stand for operations that the tape cannot see, or that need a derivative of their own. Call it
   /// inside record(); leave those operations out of the recording by making them before record() or in unrecorded(). On
-  /// the way back the function is called at this place, also if no gradient has come to the arrays. It adds what follows from gradient(output) to gradient(input),
-  /// and sets the gradients of overwritten outputs to zero. All given arrays carry gradients from now on, and during
-  /// the call they hold the values that they held at record_func(). The function stands for all changes to them outside
-  /// the recording since the tape last worked on them.
+  /// the way back the function is called at this place, also if no gradient has come to the arrays. It adds what
+  /// follows from gradient(output) to gradient(input), and sets the gradients of overwritten outputs to zero. All given
+  /// arrays carry gradients from now on, and during the call they hold the values that they held at record_func(). The
+  /// function stands for all changes to them outside the recording since the tape last worked on them.
   /// Errors: Error(invalid_argument) outside record(), for a null array, for an array that was freed, or for a view
   /// whose elements were changed together with other elements that lie between them.
   template <class... T, int... N>

@@ -11,6 +11,7 @@ from . import config as config
 from . import types as types
 from ._weft import Error as Error
 from ._weft import launch as launch
+from .absent import reason as _reason
 from .interop.dlpack import from_dlpack as from_dlpack
 from .interop.dlpack import to_dlpack as to_dlpack
 from .interop.jax import device_from_jax as device_from_jax
@@ -199,7 +200,7 @@ def __getattr__(name):
     """``wp.float`` and ``wp.int``, which are no names of the package that ``import *`` would bring."""
     if name in ("float", "int"):
         return float32 if name == "float" else int32  # noqa: F821
-    raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    raise AttributeError(f"module 'weft' has no attribute {name!r}{_reason(name)}")
 
 
 def constant(x):

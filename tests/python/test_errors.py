@@ -143,3 +143,18 @@ def test_types_of_numpy_are_element_types():
     x = wp.full(3, 2.0, dtype=np.float32)
     wp.launch(doubled, 3, [x])
     assert x.numpy().tolist() == [4.0] * 3
+
+
+def test_what_is_not_there_is_refused_by_name():
+    for name, text in (("launch_tiled", "no tiles"), ("bfloat16", "float16"), ("Texture2D", "no textures"), ("sparse", "sparse")):
+        assert not hasattr(wp, name)
+        with pytest.raises(AttributeError, match=text):
+            getattr(wp, name)
+
+    @wp.kernel
+    def tiled(x: wp.array(dtype=float)):
+        t = wp.tile_load(x, shape=4)
+        x[0] = t[0]
+
+    with pytest.raises(Exception, match="there are no tiles yet"):
+        wp.launch(tiled, 1, [wp.zeros(4, dtype=float)])

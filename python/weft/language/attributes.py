@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from .. import _weft
+from ..absent import reason
 from ..types import quaternions, scalars, vectors
 from ..types.annotations import ArrayType, type_name
 from .errors import CodegenAttributeError
@@ -45,7 +46,7 @@ def member(base, name):
         missing = f"`{name}` is not an attribute of '{thing}'"
         if isinstance(thing, ModuleType) and root in ("weft", "warp"):
             path = ".".join(part for part in ("wp", below, name) if part)
-            missing = f"Could not find function {path} as a built-in or user-defined function: {missing}"
+            missing = f"Could not find function {path} as a built-in or user-defined function: {missing}{reason(name)}"
         raise CodegenAttributeError(missing) from None
 
 
