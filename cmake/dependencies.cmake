@@ -90,12 +90,29 @@ set(WEFT_EMBED_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
   ${CMAKE_DL_LIBS})
 
+# OpenVDB, against which tests and benchmarks hold level sets; they are skipped without it. Its headers need the others.
+macro(weft_find_openvdb)
+  set(weft_openvdb_missing)
+  weft_need_header(weft_openvdb_missing weft_dep::boost boost/numeric/conversion/conversion_traits.hpp libboost-dev)
+  weft_need_header(weft_openvdb_missing weft_dep::tbb tbb/global_control.h libtbb-dev tbb)
+  weft_need_header(weft_openvdb_missing weft_dep::imath Imath/half.h libimath-dev Imath Imath-3_1)
+  weft_need_header(weft_openvdb_missing weft_dep::openvdb_alone openvdb/openvdb.h libopenvdb-dev openvdb)
+  if(weft_openvdb_missing)
+    list(APPEND weft_left_out "openvdb/openvdb.h (Debian: libopenvdb-dev)")
+  elseif(NOT TARGET weft_dep::openvdb)
+    add_library(weft_dep::openvdb INTERFACE IMPORTED)
+    set_target_properties(weft_dep::openvdb PROPERTIES
+      INTERFACE_LINK_LIBRARIES "weft_dep::openvdb_alone;weft_dep::imath;weft_dep::tbb;weft_dep::boost")
+  endif()
+endmacro()
+
 macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} GTest::gtest GTest libgtest-dev)
   weft_need_header(${out_missing} weft_dep::vulkan_loader vulkan/vulkan.h libvulkan-dev vulkan vulkan-1)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
   # The host library of NanoVDB, against which tests compare volumes; they are skipped without it.
   weft_need_header(weft_left_out weft_dep::nanovdb nanovdb/NanoVDB.h libnanovdb-dev)
+  weft_find_openvdb()
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)
   if(NOT WEFT_PYTHON)

@@ -167,6 +167,14 @@ if [[ -z "$(installed_version libnanovdb-dev)" ]] && apt-cache show libnanovdb-d
     echo "weft: going on without NanoVDB: volumes are not compared with its library" >&2
 fi
 
+# Optional: with it, tests and benchmarks compare level sets with OpenVDB, and volumes go through NanoVDB's tools.
+openvdb=(libopenvdb-dev libnanovdb-tools libboost-dev libtbb-dev libimath-dev)
+if [[ -z "$(installed_version libopenvdb-dev)" || -z "$(installed_version libboost-dev)" ]] &&
+  apt-cache show "${openvdb[@]}" >/dev/null 2>&1; then
+  as_root apt-get install -q -y --no-install-recommends "${openvdb[@]}" ||
+    echo "weft: going on without OpenVDB: volumes are not compared with its own" >&2
+fi
+
 # Optional: with it, tests run the native device's code for AArch64.
 if [[ -z "$(installed_version qemu-user-static)" ]] && apt-cache show qemu-user-static >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends qemu-user-static ||
