@@ -90,7 +90,8 @@ set(WEFT_EMBED_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
   ${CMAKE_DL_LIBS})
 
-# OpenVDB, against which tests and benchmarks hold level sets; they are skipped without it. Its headers need the others.
+# OpenVDB, against which the benchmark holds level sets where it is there. Its headers need the others. No program that
+# forks may link it: a library of its own hangs forked children at their end.
 macro(weft_find_openvdb)
   set(weft_openvdb_missing)
   weft_need_header(weft_openvdb_missing weft_dep::boost boost/numeric/conversion/conversion_traits.hpp libboost-dev)
@@ -112,7 +113,6 @@ macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
   # The host library of NanoVDB, against which tests compare volumes; they are skipped without it.
   weft_need_header(weft_left_out weft_dep::nanovdb nanovdb/NanoVDB.h libnanovdb-dev)
-  weft_find_openvdb()
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)
   if(NOT WEFT_PYTHON)
@@ -124,6 +124,7 @@ set(WEFT_TESTS_DEPENDENCIES
   GTest::gtest glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits ${WEFT_LIBRARY_DEPENDENCIES})
 
 macro(weft_find_bench_dependencies out_missing)
+  weft_find_openvdb()
   weft_need_package(${out_missing} fmt::fmt fmt libfmt-dev)
   weft_need_package(${out_missing} CLI11::CLI11 CLI11 libcli11-dev)
   weft_need_package(${out_missing} benchmark::benchmark benchmark libbenchmark-dev)

@@ -125,6 +125,7 @@ TEST_P(RandomGradients, agree_with_differences_and_the_interpreter) {
       ASSERT_NEAR(g[k], fine, 3e-4 * scale) << k << "\n" << ir::print(c.module);
     }
   }
+  RecordProperty("refused", int(refused));
   EXPECT_LE(refused * 200, count) << "too many kernels are refused";
   if (!on_reference() || HasFailure()) return;
   RecordProperty("compared", int(compared));

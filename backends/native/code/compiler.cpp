@@ -119,8 +119,7 @@ class Session {
     if (!stack_.empty())
       unsupported(
           "the kernel keeps more values at a time than fit on the stack of a host thread ({} bytes): {}. Split the "
-          "kernel; "
-          "an adjoint keeps fewer where loops are not unrolled",
+          "kernel; an adjoint keeps fewer where loops are not unrolled",
           kMostStack, stack_);
     const auto bytes = std::as_bytes(std::span(calls_.buffer_start(made), calls_.buffer_size(made)));
     return {bytes.begin(), bytes.end()};

@@ -187,6 +187,12 @@ bool has_arrays(const Arguments& arguments) {
 /// What is called after each launch, with the kernel and its dimensions; null: nothing.
 PyObject* watcher_ = nullptr;
 
+/// Keeps a function of Python's in place of the one before; None: nothing.
+void hold_function(PyObject*& held, nb::object function) {
+  Py_XDECREF(held);
+  held = function.is_none() ? nullptr : function.release().ptr();
+}
+
 void tell_watcher(const Call& call) {
   if (watcher_) nb::borrow(watcher_)(nb::handle(call[kernel_]), nb::handle(call[dim_]));
 }
@@ -274,18 +280,10 @@ void add_launch(nb::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), methods) != 0) throw nb::python_error();
   m.def("set_converter", &set_converter, nb::arg("function").none());
   m.def(
-      "set_launch_watcher",
-      [](nb::object function) {
-        Py_XDECREF(watcher_);
-        watcher_ = function.is_none() ? nullptr : function.release().ptr();
-      },
+      "set_launch_watcher", [](nb::object function) { hold_function(watcher_, std::move(function)); },
       nb::arg("function").none());
   m.def(
-      "set_recorder",
-      [](nb::object function) {
-        Py_XDECREF(recorder_);
-        recorder_ = function.is_none() ? nullptr : function.release().ptr();
-      },
+      "set_recorder", [](nb::object function) { hold_function(recorder_, std::move(function)); },
       nb::arg("function").none());
 }
 

@@ -42,22 +42,22 @@ HANDLERS = {
 IN_LIBRARY = {key: functools.partial(library.call, key) for key in FORMS if key not in HANDLERS}
 
 
-NUMBERS = set(scalars.SCALARS)
+SCALAR_TYPES = set(scalars.SCALARS)
 
 
 def conversion(cls):
     """The conversion of a number to a scalar type, as a function of the values that a call gives it."""
 
     def convert(values):
-        if len(values) == 1 and values[0].type in NUMBERS:
+        if len(values) == 1 and values[0].type in SCALAR_TYPES:
             return operators.converted(values[0], cls)
         return constructors.scalar(cls, values, {})
 
     return convert
 
 
-CONVERSIONS = {cls: conversion(cls) for cls in scalars.SCALARS}
-CONVERSIONS |= {python.int: CONVERSIONS[scalars.int32], python.float: CONVERSIONS[scalars.float32]}
+CONVERTERS = {cls: conversion(cls) for cls in scalars.SCALARS}
+CONVERTERS |= {python.int: CONVERTERS[scalars.int32], python.float: CONVERTERS[scalars.float32]}
 
 
 def call(e, node, targets=1):
@@ -74,7 +74,7 @@ def direct(called):
     thing = called.object if type(called) is Static else None
     if type(thing) is Builtin:
         return IN_LIBRARY.get(thing.key)
-    return CONVERSIONS.get(thing) if type(thing) is type else None
+    return CONVERTERS.get(thing) if type(thing) is type else None
 
 
 def call_of(e, node, called, targets):

@@ -7,7 +7,6 @@ from ..types import scalars, vectors
 from ..types.annotations import same_type
 from . import calls, operators, places
 from .emitter import conditional
-from .errors import CodegenTypeError
 from .operators import COMPARE
 from .values import Static, StructValue, TupleValue, Value, adapted, from_ids, ids_of, literal, name_of_type
 

@@ -1,4 +1,4 @@
-// Level sets by OpenVDB, against which tests and benchmarks hold weft's.
+// Level sets by OpenVDB, against which weft's are measured.
 #pragma once
 #ifdef WEFT_OPENVDB
 
@@ -6,28 +6,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-namespace weft::test {
+namespace weft::bench {
 
-/// A grid of float that OpenVDB has made of a mesh, or has read.
+/// A grid of float that OpenVDB has made of a mesh.
 class OpenvdbGrid {
  public:
   /// meshToLevelSet(), with the sides told apart by what is outside. \param half_width  of the band, in voxels
   static OpenvdbGrid of_mesh(const MeshData& mesh, float voxel_size, float half_width);
-  /// The first grid of a .vdb file.
-  static OpenvdbGrid read(const std::string& path);
   OpenvdbGrid(OpenvdbGrid&&) noexcept;
   ~OpenvdbGrid();
 
-  /// Writes a .vdb file.
-  void write(const std::string& path, const std::string& name) const;
-  /// Linear samples by OpenVDB's own BoxSampler.
-  std::vector<float> sample(std::span<const vec3> world) const;
-  float at(const vec3i& voxel) const;
-  std::vector<vec3i> active_voxels() const;
+  std::uint64_t active_voxels() const;
 
  private:
   struct Held;
@@ -47,5 +37,5 @@ class OpenvdbThreads {
   std::unique_ptr<Held> held_;
 };
 
-}  // namespace weft::test
+}  // namespace weft::bench
 #endif

@@ -3,13 +3,13 @@
 
 #ifdef WEFT_OPENVDB
 #include <openvdb/openvdb.h>
-#include <openvdb/tools/Interpolation.h>
 #include <openvdb/tools/MeshToVolume.h>
 #include <tbb/global_control.h>
 
 #include <utility>
+#include <vector>
 
-namespace weft::test {
+namespace weft::bench {
 
 using openvdb::FloatGrid;
 
@@ -36,43 +36,7 @@ OpenvdbGrid OpenvdbGrid::of_mesh(const MeshData& mesh, float voxel_size, float h
   return OpenvdbGrid(std::make_unique<Held>(Held{std::move(grid)}));
 }
 
-OpenvdbGrid OpenvdbGrid::read(const std::string& path) {
-  openvdb::initialize();
-  openvdb::io::File file(path);
-  file.open();
-  auto grid = openvdb::gridPtrCast<FloatGrid>(file.readGrid(file.beginName().gridName()));
-  return OpenvdbGrid(std::make_unique<Held>(Held{std::move(grid)}));
-}
-
-void OpenvdbGrid::write(const std::string& path, const std::string& name) const {
-  const auto named = held_->grid->copy();
-  named->setName(name);
-  openvdb::io::File file(path);
-  file.write({named});
-  file.close();
-}
-
-std::vector<float> OpenvdbGrid::sample(std::span<const vec3> world) const {
-  const openvdb::tools::GridSampler<FloatGrid::ConstAccessor, openvdb::tools::BoxSampler> sampler(
-      held_->grid->getConstAccessor(), held_->grid->transform());
-  std::vector<float> values;
-  values.reserve(world.size());
-  for (const vec3& p : world) values.push_back(sampler.wsSample(openvdb::Vec3d(p.x, p.y, p.z)));
-  return values;
-}
-
-float OpenvdbGrid::at(const vec3i& voxel) const {
-  return held_->grid->tree().getValue(openvdb::Coord(voxel.x, voxel.y, voxel.z));
-}
-
-std::vector<vec3i> OpenvdbGrid::active_voxels() const {
-  std::vector<vec3i> voxels;
-  for (auto it = held_->grid->cbeginValueOn(); it; ++it) {
-    const openvdb::Coord c = it.getCoord();
-    voxels.push_back({c.x(), c.y(), c.z()});
-  }
-  return voxels;
-}
+std::uint64_t OpenvdbGrid::active_voxels() const { return held_->grid->activeVoxelCount(); }
 
 struct OpenvdbThreads::Held {
   tbb::global_control control;
@@ -82,5 +46,5 @@ OpenvdbThreads::OpenvdbThreads(int most)
           tbb::global_control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(most)))) {}
 OpenvdbThreads::~OpenvdbThreads() = default;
 
-}  // namespace weft::test
+}  // namespace weft::bench
 #endif
