@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "numpy_layout.h"
+
 namespace weft::python {
 
 namespace {
@@ -125,6 +127,7 @@ bool HostTensor::is_contiguous() const {
 }
 
 std::optional<HostTensor> host_tensor(PyObject* object) {
+  if (std::optional<HostTensor> tensor = numpy_tensor(object)) return tensor;
   if (PyObject_CheckBuffer(object)) {
     if (PyBytes_Check(object)) return std::nullopt;
     return from_buffer(object);

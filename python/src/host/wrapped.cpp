@@ -7,6 +7,7 @@
 
 #include "../../../runtime/core/state.h"
 #include "../../../runtime/core/view.h"
+#include "numpy_layout.h"
 
 namespace weft::python {
 
@@ -71,6 +72,7 @@ HostRange storage_range(nanobind::handle object, const HostRange& part) {
 
 HostRange whole_memory(nanobind::handle object, const HostRange& part) {
   namespace nb = nanobind;
+  if (owns_numpy_memory(object.ptr())) return part;
   if (!PyObject_CheckBuffer(object.ptr())) return storage_range(object, part);
   static PyObject* const base = PyUnicode_InternFromString("base");
   nb::object root = nb::borrow(object);

@@ -118,4 +118,7 @@ def stream_from_paddle(stream_or_device=None):
 
     Errors: RuntimeError: Paddle's streams are CUDA's, and no device here has such streams.
     """
-    raise RuntimeError(f"{stream_or_device} is no stream of this package's devices: they have no streams of CUDA's")
+    raise RuntimeError(
+        f"no stream here stands for {stream_or_device}: Paddle's streams are CUDA's, and devices here have none of those. "
+        "paddle.device.synchronize() before a launch and wp.synchronize() after it order the work of both"
+    )

@@ -124,9 +124,15 @@ def stream_from_torch(stream_or_device=None):
 
     Errors: RuntimeError: torch's streams are CUDA's, and no device here has such streams.
     """
-    raise RuntimeError(f"{stream_or_device} is no stream of this package's devices: they have no streams of CUDA's")
+    raise RuntimeError(
+        f"no stream here stands for {stream_or_device}: torch's streams are CUDA's, and devices here have none of those. "
+        "torch.cuda.synchronize() before a launch and wp.synchronize() after it order the work of both"
+    )
 
 
 def stream_to_torch(stream_or_device=None):
     """torch's stream for one of a device. Errors: RuntimeError, as those of stream_from_torch()."""
-    raise RuntimeError(f"{stream_or_device} is no stream of torch's: this package's devices have none of CUDA's")
+    raise RuntimeError(
+        f"torch has no stream for {stream_or_device}: its streams are CUDA's, and devices here have none of those. "
+        "torch.cuda.synchronize() before a launch and wp.synchronize() after it order the work of both"
+    )

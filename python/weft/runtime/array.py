@@ -524,7 +524,8 @@ def from_data(data, dtype, shape, ndim, device, copy):
     if isinstance(data, _weft.Array):
         return from_array(data, dtype, shape, device, copy)
     if hasattr(data, "__cuda_array_interface__") and not hasattr(data, "__array_interface__"):
-        raise RuntimeError("memory of a CUDA device is taken by from_dlpack() and from_torch()")
+        native = dtype.native if is_concrete(dtype) else None
+        return from_array(_weft.from_cuda_interface(data, native, None, copy), dtype, shape, device, False)
     if not is_concrete(dtype):
         dtype = numpy_types.guess_element(data)
     converted = to_numpy(data, dtype)

@@ -42,7 +42,9 @@ def convert_array(kernel, name, kind, value):
     if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
         return convert_numpy(where, kind, np.asarray(value))
     if hasattr(value, "__dlpack__"):
-        return convert_dlpack(where, kind, value)
+        return convert_shared(where, kind, value, lambda: _weft.from_dlpack(value, kind.dtype.native))
+    if hasattr(value, "__cuda_array_interface__"):
+        return convert_shared(where, kind, value, lambda: _weft.from_cuda_interface(value, kind.dtype.native))
     raise RuntimeError(f"{where}, but passed value has type {type(value).__name__}.")
 
 
@@ -59,10 +61,10 @@ def convert_numpy(where, kind, value):
     return array(value, dtype=kind.dtype, copy=False)
 
 
-def convert_dlpack(where, kind, value):
-    """An array of another library, shared."""
+def convert_shared(where, kind, value, share):
+    """An array of another library, shared by a function."""
     try:
-        made = _weft.from_dlpack(value, kind.dtype.native)
+        made = share()
     except (RuntimeError, TypeError, BufferError) as error:
         described = f"dtype={getattr(value, 'dtype', None)} and shape {tuple(getattr(value, 'shape', ()))}"
         raise RuntimeError(f"{where}, but passed value has {described}: {error}") from None
@@ -127,3 +129,4 @@ def completed(value):
 
 
 _weft.set_converter(convert)
+_weft.know_numpy(np.zeros((2, 3), dtype=np.float32)[:, ::2])

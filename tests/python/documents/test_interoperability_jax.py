@@ -585,12 +585,3 @@ def test_jax_distributed_computation():
     warp_result = warp_distributed_operator(sharded_array)
 
     assert np.array_equal(np.asarray(warp_result), 2.0 * np.arange(input_size))
-
-
-def test_dlpack_with_jax():
-    jax_array = jnp.arange(4, dtype=jnp.float32)
-    warp_array1 = wp.from_dlpack(jax_array)
-    assert warp_array1.numpy().tolist() == [0.0, 1.0, 2.0, 3.0]
-    warp_array = wp.array([1.0, 2.0], dtype=float)
-    assert jax.dlpack.from_dlpack(warp_array).tolist() == [1.0, 2.0]
-    assert jax.dlpack.from_dlpack(wp.from_jax(jax_array)).tolist() == [0.0, 1.0, 2.0, 3.0]

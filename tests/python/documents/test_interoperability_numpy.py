@@ -57,21 +57,3 @@ def test_numpy_conversions(gpu):
     numbers = np.random.rand(4).astype(np.float32)
     assert np.array_equal(wp.from_numpy(numbers).numpy(), numbers)
     assert np.array_equal(wp.array(numbers).numpy(), numbers)
-
-
-def test_dlpack_import_and_export(host):
-    external_array = np.arange(6, dtype=np.float32)
-
-    warp_array = wp.from_dlpack(external_array)
-    external_array[2] = 9.0
-    assert warp_array.numpy()[2] == 9.0
-
-    shared = np.from_dlpack(warp_array)
-    assert shared.ctypes.data == warp_array.ptr
-
-
-def test_dlpack_capsules(host):
-    warp_array = wp.array([1.0, 2.0], dtype=float, device=host)
-    again = wp.from_dlpack(wp.to_dlpack(warp_array))
-    again.fill_(5.0)
-    assert warp_array.numpy().tolist() == [5.0, 5.0]

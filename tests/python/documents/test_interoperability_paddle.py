@@ -147,3 +147,8 @@ def test_paddle_performance_tensors_as_arguments(device):
     for i in range(10):
         wp.launch(saxpy, dim=n, inputs=[x, y, 1.0], device=device)
     assert np.array_equal(y.numpy(), 10.0 * np.arange(n) + 1.0)
+
+
+def test_paddle_streams(device):
+    with pytest.raises(RuntimeError, match="stream"):
+        wp.stream_from_paddle(device)

@@ -521,7 +521,9 @@ def test_case_study_solution_b(device):
     run_case_study(device, WarpFunction)
 
 
-def test_case_study_solution_c_with_analytic_gradients(device):
+def function_with_gradients_of_pytorchs():
+    """Solution C with analytic gradients."""
+
     class WarpFunction(torch.autograd.Function):
         @staticmethod
         def forward(ctx, a, b):
@@ -568,7 +570,35 @@ def test_case_study_solution_c_with_analytic_gradients(device):
             )
             return a.grad, b.grad
 
-    run_case_study(device, WarpFunction)
+    return WarpFunction
+
+
+def test_case_study_solution_c_with_analytic_gradients(device):
+    run_case_study(device, function_with_gradients_of_pytorchs())
+
+
+def test_case_study_solution_c_with_gradients_made_at_creation(device):
+    WarpFunction = function_with_gradients_of_pytorchs()
+    a = torch.randn(N, device=device)
+    b = torch.randn(N, device=device)
+
+    # At tensor creation time
+    a_torch = a.clone().detach().requires_grad_(True)
+    b_torch = b.clone().detach().requires_grad_(True)
+
+    # Pre-allocate gradients immediately
+    a_torch.grad = torch.empty_like(a_torch)
+    b_torch.grad = torch.empty_like(b_torch)
+    made = a_torch.grad.data_ptr(), b_torch.grad.data_ptr()
+
+    # Now safe to use in WarpFunction
+    output = WarpFunction.apply(a_torch, b_torch)
+
+    torch.testing.assert_close(output, a * a + b * b)
+    grads = torch.autograd.grad(output.sum(), (a_torch, b_torch))
+    torch.testing.assert_close(grads[0], 2.0 * a)
+    torch.testing.assert_close(grads[1], 2.0 * b)
+    assert (a_torch.grad.data_ptr(), b_torch.grad.data_ptr()) == made
 
 
 def test_case_study_solution_c_with_a_tape(device):
