@@ -42,6 +42,16 @@ std::unique_ptr<Array> wrapped(const Part& part, PyObject* value, const Device& 
 
 }  // namespace
 
+nb::object follow(PyObject* from, const std::vector<PyObject*>& path) {
+  nb::object field = nb::borrow(from);
+  for (PyObject* const key : path) {
+    field =
+        nb::steal(PyDict_Check(field.ptr()) ? PyObject_GetItem(field.ptr(), key) : PyObject_GetAttr(field.ptr(), key));
+    if (!field.is_valid()) throw nb::python_error();
+  }
+  return field;
+}
+
 void set_converter(nb::object function) {
   Py_XDECREF(converter);
   converter = function.is_none() ? nullptr : function.release().ptr();
@@ -113,12 +123,7 @@ void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyOb
         take_part(part, from, device);
         continue;
       }
-      nb::object field = nb::borrow(from);
-      for (PyObject* const key : part.path) {
-        field = nb::steal(PyDict_Check(field.ptr()) ? PyObject_GetItem(field.ptr(), key)
-                                                    : PyObject_GetAttr(field.ptr(), key));
-        if (!field.is_valid()) throw nb::python_error();
-      }
+      nb::object field = follow(from, part.path);
       take_part(part, field.ptr(), device);
       kept_.push_back(std::move(field));
     }

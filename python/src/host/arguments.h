@@ -27,6 +27,8 @@ class Arguments {
   std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
   /// The array of part k; null for a value, and for an array that is left out.
   const Array* array(std::size_t k) const {
+  /// The objects of the arrays of weft among them, and in structs.
+  std::span<PyObject* const> objects() const { return {arrays_, array_count_}; }
     const ArrayBase* const base = parts()[k].array;
     return base && !base->is_null() ? static_cast<const Array*>(base) : nullptr;
   }
@@ -55,5 +57,8 @@ class Arguments {
 
 /// Sets the function of the package that converts arguments which the library does not take.
 void set_converter(nb::object converter);
+/// What lies at the end of a path of attributes, or of keys of a dict.
+nb::object follow(PyObject* from, const std::vector<PyObject*>& path);
+
 
 }  // namespace weft::python

@@ -169,9 +169,19 @@ nb::list read(const Array& a, nb::handle indices) {
 
 // ---- Gradients
 
-void require_gradient(const Array& a) {
+void check_reals(const Array& a) {
   if (!a.dtype().has_reals()) throw nb::type_error("only arrays of real numbers have gradients");
-  a.need_gradient();
+}
+
+void require_gradient(Array& a) {
+  check_reals(a);
+  if (!a.gradient_is_taken) return a.need_gradient();
+  // What the storage holds is not this array's any more: other arrays may use it.
+  Array own = Array::empty(a.device(), a.extent(), a.dtype());
+  own.zero();
+  a.gradient = make_object(std::move(own));
+  a.gradient_is_set = true;
+  a.gradient_is_taken = false;
 }
 
 void note_on_tape(nb::handle to, nb::handle from) {
@@ -181,17 +191,27 @@ void note_on_tape(nb::handle to, nb::handle from) {
   tape->note(to);
 }
 
+/// Takes the gradient away. Its storage stays: it belongs to the memory, on which other arrays may stand.
+void remove_gradient(Array& a) {
+  a.gradient_is_set = false;
+  a.gradient_is_taken = a.has_grad();
+  a.gradient_source.reset();
+  a.gradient.reset();
+}
+
 /// Makes another array the gradient: what goes back to this array is added to it.
 void set_gradient(Array& a, nb::object g) {
-  a.gradient_is_set = !g.is_none();
-  a.gradient_source.reset();
-  if (g.is_none()) return a.gradient.reset();
+  if (g.is_none()) return remove_gradient(a);
   const Array& given = array_from(g);
   if (&given.dtype() != &a.dtype() || given.ndim() != a.ndim())
     throw nb::type_error("a gradient has the type and the number of dimensions of its array");
   for (int k = 0; k < a.ndim(); ++k)
     if (given.shape(k) != a.shape(k)) throw nb::value_error("a gradient has the shape of its array");
-  require_gradient(a);
+  check_reals(a);
+  a.need_gradient();
+  a.gradient_is_set = true;
+  a.gradient_is_taken = false;
+  a.gradient_source.reset();
   a.gradient = std::move(g);
 }
 
@@ -359,7 +379,7 @@ Array Array::viewed(const DType& other) const {
 nb::object gradient_of(const Array& a) {
   if (a.gradient_source.is_valid()) return a.gradient_source();
   if (a.gradient.is_valid()) return a.gradient;
-  if (!a.has_grad()) return nb::none();
+  if (!a.shows_gradient()) return nb::none();
   Array g(a.dtype(), a);
   g.become_gradient(a);
   a.gradient = make_object(std::move(g));
@@ -428,13 +448,15 @@ void add_arrays(nb::module_& m) {
       .def_prop_ro("is_contiguous", &Array::is_contiguous)
       .def_prop_ro("is_freed", &Array::is_freed)
       .def_prop_ro("is_null", &Array::is_null)
-      .def_prop_ro("has_grad",
-                   [](const Array& a) { return a.has_grad() || a.gradient.is_valid() || a.gradient_source.is_valid(); })
+      .def_prop_ro("has_grad", &Array::shows_gradient)
       .def_prop_ro("has_given_gradient", &Array::has_given_gradient)
       .def_prop_rw(
           "gradient_source",
           [](const Array& a) { return a.gradient_source.is_valid() ? a.gradient_source : nb::none(); },
-          [](Array& a, nb::object source) { a.gradient_source = source.is_none() ? nb::object() : std::move(source); },
+          [](Array& a, nb::object source) {
+            if (!source.is_none()) a.gradient_is_taken = false;
+            a.gradient_source = source.is_none() ? nb::object() : std::move(source);
+          },
           nb::for_setter(nb::arg("value").none()))
       .def("require_gradient", &require_gradient, "Gives the array gradient storage, set to zero.")
       .def_prop_rw("grad", &gradient_of, &set_gradient, nb::for_setter(nb::arg("value").none()))

@@ -62,12 +62,17 @@ class Array : public ArrayBase {
   /// Becomes the gradient of `of`.
   void become_gradient(const ArrayBase& of) { take_gradient(of); }
 
+  /// Whether Python sees a gradient.
+  bool shows_gradient() const {
+    return gradient.is_valid() || gradient_source.is_valid() || (has_grad() && !gradient_is_taken);
+  }
   /// Whether the gradient is an array of its own, apart from the array's gradient storage: one that Python has set, or
   /// another library's.
   bool has_given_gradient() const { return gradient_is_set || gradient_source.is_valid(); }
 
-  mutable nb::object gradient;   ///< the object for the gradient that Python was given or has set; invalid: none yet
-  bool gradient_is_set = false;  ///< Python has set it
+  mutable nb::object gradient;     ///< the object for the gradient that Python was given or has set; invalid: none yet
+  bool gradient_is_set = false;    ///< Python has set it
+  bool gradient_is_taken = false;  ///< Python has taken it away, while the storage may serve other arrays
   /// Gives another library's gradient, which that library may have made or let go in between, each time it is called;
   /// invalid: the array has none of another library.
   nb::object gradient_source;

@@ -117,7 +117,10 @@ KernelHandle& handle_of(PyObject* object) {
 
 /// The kernel for these arguments.
 Kernel& kernel_of(KernelHandle& handle, PyObject* object, const Items& inputs, const Items& outputs, nb::object& kept) {
-  if (handle.kernel) return *handle.kernel;
+  if (handle.kernel) {
+    kept = handle.native;  // which another thread may replace meanwhile
+    return *handle.kernel;
+  }
   const nb::object resolve = nb::steal(PyObject_GetAttr(object, resolve_));
   if (!resolve.is_valid()) throw nb::python_error();
   kept = resolve(all_of(inputs, outputs));
@@ -140,9 +143,16 @@ void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Argument
   detail::launch(kernel.core(), stream, threads, arguments.parts());
 }
 
-/// The gradients that a call gives for the arrays among its arguments.
+/// An array of zeros like another.
+nb::object zeros_like(const Array& array) {
+  Array zeros = Array::empty(array.device(), array.extent(), array.dtype());
+  zeros.zero();
+  return make_object(std::move(zeros));
+}
+
+/// The gradients that a call gives for the arrays among its arguments, and in structs among them.
 /// \param kept  receives those that nothing else may hold
-std::vector<detail::GivenGradient> gradients_of(const Arguments& arguments, const Items& inputs,
+std::vector<detail::GivenGradient> gradients_of(const Kernel& kernel, const Arguments& arguments, const Items& inputs,
                                                 const Items& adj_inputs, const Items& adj_outputs,
                                                 std::vector<nb::object>& kept) {
   std::vector<detail::GivenGradient> gradients(arguments.parts().size());
@@ -155,18 +165,25 @@ std::vector<detail::GivenGradient> gradients_of(const Arguments& arguments, cons
     const bool input = of < inputs.count;
     const Items& given = input ? adj_inputs : adj_outputs;
     const Py_ssize_t place = input ? of : of - inputs.count;
-    if (place >= given.count || given[place] == Py_None) {
-      if (!array->has_given_gradient()) continue;
-      kept.push_back(gradient_of(*array));
-      gradients[k].array = &array_from(kept.back());
+    nb::object found = nb::none();
+    const bool is_of_argument = k < kernel.parts().size();  // others follow all arguments
+    if (is_of_argument && place < given.count && given[place] != Py_None)
+      found = follow(given[place], kernel.parts()[k].path);
+    if (!found.is_none()) {
+      const Array* const gradient = array_of(found.ptr());
+      if (!gradient || &gradient->dtype() != &array->dtype())
+        throw nb::type_error(
+            ("the gradient of argument " + std::to_string(arg.argument) + " is no array of " + array->dtype().name)
+                .c_str());
+    } else if (array->gradient_is_taken) {
+      found = zeros_like(*array);
+    } else if (array->has_given_gradient()) {
+      found = gradient_of(*array);
+    } else {
       continue;
     }
-    const Array* const gradient = array_of(given[place]);
-    if (!gradient || &gradient->dtype() != &array->dtype())
-      throw nb::type_error(
-          ("the gradient of argument " + std::to_string(arg.argument) + " is no array of " + array->dtype().name)
-              .c_str());
-    gradients[k].array = gradient;
+    gradients[k].array = &array_from(found);
+    kept.push_back(std::move(found));
   }
   return gradients;
 }
@@ -178,10 +195,28 @@ void run_adjoint(Kernel& kernel, const Stream* stream, const Extent& dim, const 
   detail::launch_adjoint(kernel.core(), stream, threads, arguments.parts(), gradients);
 }
 
-bool has_arrays(const Arguments& arguments) {
+nb::object tuple_of(const Items& items) {
+  return items.sequence ? nb::steal(PySequence_Tuple(items.sequence)) : nb::object(nb::tuple());
+}
+
+/// A launch as the tape tells Python of it, with the place of the call.
+nb::tuple launch_of(const Call& call, const Items& inputs, const Items& outputs) {
+  const auto or_none = [&](Parameter p) { return nb::borrow(call[p] ? call[p] : Py_None); };
+  nb::object code = nb::none();
+  int line = 0;
+  if (PyFrameObject* const frame = PyEval_GetFrame()) {
+    code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    line = PyFrame_GetLineNumber(frame);
+  }
+  return nb::make_tuple(or_none(kernel_), or_none(dim_), tuple_of(inputs), tuple_of(outputs), or_none(device_),
+                        or_none(block_dim_), or_none(max_blocks_), code, line);
+}
+
+/// The first array among the arguments; null without any.
+const ArrayBase* first_array(const Arguments& arguments) {
   for (const detail::HostArg& arg : arguments.parts())
-    if (arg.array && !arg.array->is_null()) return true;
-  return false;
+    if (arg.array && !arg.array->is_null()) return arg.array;
+  return nullptr;
 }
 
 /// What is called after each launch, with the kernel and its dimensions; null: nothing.
@@ -224,26 +259,29 @@ PyObject* launch(const Call& call) {
     stream = stream_from(call[stream_]);
   else if (call.has(device_))
     stream = device_from(device).stream();
-  else if (!has_arrays(arguments))
+  else if (!first_array(arguments))
     stream = current_device().stream();
   const Extent dim = extent_from(call[dim_]);
   if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
   if (call.truth(adjoint_, false)) {
     std::vector<nb::object> gradients;
-    run_adjoint(kernel, stream ? &*stream : nullptr, dim, arguments,
-                gradients_of(arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_]), gradients));
+    run_adjoint(
+        kernel, stream ? &*stream : nullptr, dim, arguments,
+        gradients_of(kernel, arguments, inputs, Items(call[adj_inputs_]), Items(call[adj_outputs_]), gradients));
     tell_watcher(call);
     Py_RETURN_NONE;
   }
-  if (call.truth(record_tape_, true)) {
-    if (PyTape* const tape = PyTape::current())
-      for (Py_ssize_t k = 0; k < given; ++k)
-        if (PyObject* const a = k < inputs.count ? inputs[k] : outputs[k - inputs.count]; array_of(a)) tape->note(a);
-    run(kernel, stream ? &*stream : nullptr, dim, arguments);
-  } else {
+  if (!call.truth(record_tape_, true)) {
     const detail::Quiet unrecorded;
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
+  } else {
+    run(kernel, stream ? &*stream : nullptr, dim, arguments);
   }
+  } else if (PyTape* const tape = PyTape::current()) {
+    for (PyObject* const array : arguments.objects()) tape->note(array);
+    nb::tuple noted = launch_of(call, inputs, outputs);
+    run(kernel, stream ? &*stream : nullptr, dim, arguments);
+    tape->note_launch(std::move(noted));
   show_reports();
   tell_watcher(call);
   Py_RETURN_NONE;

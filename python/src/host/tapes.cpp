@@ -4,6 +4,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <string_view>
+
 #include "../../../runtime/tape/gradient.h"
 #include "../../../runtime/work/observe.h"
 #include "../module.h"
@@ -71,21 +73,73 @@ void backward(PyTape& tape, nb::sequence given) {
   for (std::size_t k = moved.size(); k-- > 0;) moved[k].put_back();
 }
 
+/// Whether recorded work computes an array, so that the way back may begin there. The library looks at the seeds in
+/// their order before it goes: the second one here, which is no array, ends the call where the first one is taken.
+bool computes(PyTape& tape, const Array& array) {
+  const Array none(array.dtype(), array.ndim());
+  const Seed seeds[] = {{array, array, array.leaves()}, {none, none, none.leaves()}};
+  const detail::HeardBy nobody(nullptr);
+  try {
+    tape.tape().backward(seeds, Loc{});
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::invalid_argument) throw;
+    return std::string_view(e.what()).find("a null array") != std::string_view::npos;
+  }
+  return false;
+}
+
 nb::object gradient(PyTape& tape, const Array& array) {
   Array g(array.dtype(), static_cast<const ArrayBase&>(array));
   tape.tape().take_gradient(g);
   return make_object(std::move(g));
 }
 
+/// A gradient that is an array of its own, while a function of the way back runs: it holds what has come to its array
+/// so far, and what the function leaves there goes on.
+class Lent {
+ public:
+  explicit Lent(const Array& array)
+      : own_(array.dtype(), static_cast<const ArrayBase&>(array)),
+        before_(Array::empty(array.device(), array.extent(), array.dtype())),
+        gradient_(gradient_of(array)) {
+    own_.become_gradient(array);
+    Array& given = array_from(gradient_);
+    before_.copy(given);
+    given.copy(own_);
+  }
+  void go_on() { own_.copy(array_from(gradient_)); }
+  void put_back() { array_from(gradient_).copy(before_); }
+
+ private:
+  Array own_, before_;
+  nb::object gradient_;
+};
+
+void call_backward(const Held& function, const std::vector<HeldPointer>& arrays) {
+  Acquired gil;
+  std::vector<Lent> lent;
+  for (const HeldPointer& array : arrays)
+    if (const Array& a = array_from(array->get()); a.has_given_gradient()) lent.emplace_back(a);
+  nb::borrow(function.get())();
+  for (Lent& each : lent) each.go_on();
+  // Backwards, because several may lie on one memory.
+  for (std::size_t k = lent.size(); k-- > 0;) lent[k].put_back();
+}
+
 void record_func(PyTape& tape, nb::object function, nb::sequence arrays) {
   std::vector<const ArrayBase*> list;
-  for (nb::handle a : arrays) list.push_back(&array_from(a));
-  tape.tape().add_function(
-      [held = hold(std::move(function))] {
-        nb::gil_scoped_acquire gil;
-        nb::borrow(held->get())();
-      },
-      std::move(list));
+  std::vector<HeldPointer> objects;
+  for (nb::handle a : arrays) {
+    list.push_back(&array_from(a));
+    objects.push_back(hold(nb::borrow(a)));
+  }
+  const HeldPointer held = hold(std::move(function));
+  tape.tape().add_function([held, objects] { call_backward(*held, objects); }, std::move(list));
+  tape.keep(held);
+  for (const HeldPointer& object : objects) {
+    tape.keep(object);
+    tape.note(object->get());
+  }
 }
 
 /// A scope in which no tape records, for a `with` statement.
@@ -109,12 +163,25 @@ void accumulate(const Array& to, const Array& from) {
   detail::accumulate(to, from, to.leaves());
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<PyTape>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<PyTape>(self)->clear();
+  return 0;
+}
+
+PyType_Slot tape_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
+
 }  // namespace
 
 PyTape* PyTape::current() { return recording; }
 
-void PyTape::begin() {
-  Open open{std::make_unique<TapeScope>(tape_), std::this_thread::get_id(), recording};
+void PyTape::begin(nb::object self) {
+  Open open{std::make_unique<TapeScope>(tape_, Loc{}), std::this_thread::get_id(), recording, std::move(self)};
   open_.push_back(std::move(open));
   recording = this;
 }
@@ -131,12 +198,14 @@ void PyTape::reset() {
   tape_.reset();
   known_.clear();
   arrays_.clear();
+  launches_.clear();
+  held_.clear();
 }
 
 void PyTape::note(nb::handle array) {
   Array& a = array_from(array);
   if (a.gradient_source.is_valid()) a.need_gradient();
-  if (!a.has_grad() || !known_.insert(array.ptr()).second) return;
+  if (!a.shows_gradient() || !known_.insert(array.ptr()).second) return;
   arrays_.push_back(nb::borrow(array));
 }
 
@@ -146,9 +215,34 @@ nb::list PyTape::arrays() const {
   return list;
 }
 
+nb::list PyTape::take_launches() {
+  nb::list list;
+  for (nb::tuple& launch : std::exchange(launches_, {})) list.append(std::move(launch));
+  return list;
+}
+
+int PyTape::traverse(visitproc visit, void* arg) const {
+  for (const nb::object& array : arrays_) Py_VISIT(array.ptr());
+  for (const nb::tuple& launch : launches_) Py_VISIT(launch.ptr());
+  for (const HeldPointer& object : held_) Py_VISIT(object->get().ptr());
+  return 0;
+}
+
+void PyTape::clear() {
+  {
+    // Taken out before they end, because that may run any code.
+    const Tape tape = std::move(tape_);
+    const auto arrays = std::exchange(arrays_, {});
+    const auto launches = std::exchange(launches_, {});
+    const auto held = std::exchange(held_, {});
+    known_.clear();
+  }
+  drop_now();
+}
+
 void add_tapes(nb::module_& m) {
   const TapeOptions defaults;
-  nb::class_<PyTape>(m, "Tape", nb::dynamic_attr(), nb::is_weak_referenceable(),
+  nb::class_<PyTape>(m, "Tape", nb::type_slots(tape_slots), nb::is_weak_referenceable(),
                      "Records launches and copies, and goes back through them.")
       .def(
           "__init__",
@@ -157,11 +251,18 @@ void add_tapes(nb::module_& m) {
           },
           nb::arg("scratch_bytes") = defaults.scratch_bytes, nb::arg("loop_slots") = defaults.loop_slots,
           nb::arg("deterministic") = defaults.deterministic)
-      .def("begin", &PyTape::begin, "Records what this thread does, until end().")
+      .def(
+          "begin", [](nb::handle_t<PyTape> self) { nb::cast<PyTape&>(self).begin(nb::borrow(self)); },
+          "Records what this thread does, until end().")
       .def("end", &PyTape::end)
       .def("backward", &backward, nb::arg("seeds"), "Goes back from pairs of an array and the gradient of it.")
+      .def("computes", &computes, nb::arg("array"), "Whether recorded work computes an array.")
       .def("gradient", &gradient)
+      .def("note", &PyTape::note, nb::arg("array"), "Adds an array to arrays(), if it has a gradient.")
       .def("arrays", &PyTape::arrays, "The arrays with gradients that recorded launches and copies were given.")
+      .def("take_launches", &PyTape::take_launches,
+           "The launches since the last call: (kernel, dim, inputs, outputs, device, block_dim, max_blocks, code, "
+           "line).")
       .def("zero", [](PyTape& t) { t.tape().zero(); })
       .def("reset", &PyTape::reset)
       .def_prop_ro("size", [](PyTape& t) { return t.tape().size(); })

@@ -67,7 +67,9 @@ nb::object run(const Held& code, const A&... args) {
 
 void run_body(const detail::FuncCore& core, detail::FuncInputs& inputs, std::vector<Id>& outputs) {
   const nb::tuple args = take_arguments(inputs);
-  append_result(run(*static_cast<const Func&>(core).body, args), outputs);
+  const HeldPointer body = static_cast<const Func&>(core).body;
+  if (!body) throw nb::value_error("the function has ended");
+  append_result(run(*body, args), outputs);
 }
 
 void run_replay(const detail::FuncCore& core, detail::FuncInputs& inputs, std::vector<Id>& outputs) {
@@ -142,10 +144,30 @@ Ids call(nb::object callee, nb::tuple args, nb::tuple form) {
   return Ids(detail::call_func(func, bodies, given, caller.loc));
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Func& func = *nb::inst_ptr<Func>(self);
+  for (const HeldPointer* code : {&func.body, &func.gradient, &func.replay})
+    if (*code) Py_VISIT((*code)->get().ptr());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  Func& func = *nb::inst_ptr<Func>(self);
+  func.body.reset(), func.gradient.reset(), func.replay.reset();
+  drop_now();
+  return 0;
+}
+
+PyType_Slot func_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
+
 }  // namespace
 
 void add_functions(nb::module_& m) {
-  nb::class_<Func>(m, "Func", "A function of kernels.")
+  nb::class_<Func>(m, "Func", nb::type_slots(func_slots), "A function of kernels.")
       .def(
           "__init__",
           [](Func* self, std::string name, std::string_view file, int line, nb::object body, nb::object gradient,

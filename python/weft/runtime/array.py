@@ -84,7 +84,7 @@ class array(_weft.Array):
 
     @property
     def requires_grad(self):
-        """Whether the array has storage for a gradient. Setting it gives or takes that storage."""
+        """Whether the array has a gradient. Setting it gives one, of zeros, or takes it away: ``grad`` is None then."""
         return self.has_grad
 
     @requires_grad.setter
@@ -252,6 +252,8 @@ class array(_weft.Array):
             made.grad = view(self.grad)
         return made
 
+        elif made.has_grad and not self.has_grad:
+            made.grad = None  # it was taken away from this array
     def present_gradient(self):
         """The gradient, but None where another library has not made it yet."""
         return self.grad if self.gradient_source is None else self.gradient_source.present()

@@ -1,7 +1,11 @@
 """Tapes: gradients of what kernels compute."""
 
 from .. import _weft
+from ..types.annotations import ArrayType
+from ..types.structs import StructInstance
 from .array import clone, from_data
+from .device import get_device
+from .drawing import draw
 
 
 class Tape:
@@ -17,6 +21,9 @@ class Tape:
         self.const_gradients = set()
         self.loss = None
         self.scopes = []
+        """The beginnings of named parts, as (number of launches before, name, metadata), and their ends, as (number, None,
+        None)."""
+        self.launches_ = []
         self.depth = 0  # of `with` blocks that are open
 
     def __enter__(self):
@@ -55,25 +62,17 @@ class Tape:
             self.native.end()
         try:
             if loss is None and not grads:
-                self.backward_from_gradients()
-            else:
+                seeds = self.present_seeds()
+            if seeds or loss is not None or grads:
                 self.native.backward(seeds)
         finally:
             for _ in range(self.depth):
                 self.native.begin()
 
-    def backward_from_gradients(self):
-        """Goes back from what the gradients of computed arrays hold, one array after the other: the sums are the same."""
-        found = [(array, array.present_gradient()) for array in self.native.arrays()]
-        held = [(array, clone(gradient)) for array, gradient in found if gradient is not None]
-        for array, gradient in held:
-            if not any(gradient.contiguous().bytes()):
-                continue  # zeros
-            try:
-                self.native.backward([(array, gradient)])
-            except _weft.Error as error:
-                if "nothing on the tape computes" not in str(error):
-                    raise  # an input, whose gradient stays and gets more
+    def present_seeds(self):
+        """The arrays that recorded work computes, with what their gradients hold. Gradients of others stay, and get more."""
+        found = [(array, array.present_gradient()) for array in self.native.arrays() if self.native.computes(array)]
+        return [(array, clone(gradient)) for array, gradient in found if gradient is not None]
 
     @property
     def gradients(self):
@@ -84,6 +83,22 @@ class Tape:
     def adjoints(self):
         """The same as ``gradients``."""
         return self.gradients
+
+    def get_adjoint(self, a):
+        """The gradient of an argument of a launch: of an array with a gradient that gradient, which zero() sets to zero from
+        now on; of a struct a struct with the gradients of its arrays; None of all others.
+        """
+        if isinstance(a, StructInstance):
+            made = type(a)()
+            for name, kind in type(a)._wp_fields_.items():
+                value = getattr(a, name)
+                is_part = isinstance(kind, ArrayType) or isinstance(value, StructInstance)
+                setattr(made, name, self.get_adjoint(value) if is_part else value)
+            return made
+        if not isinstance(a, _weft.Array) or not a.requires_grad:
+            return None
+        self.native.note(a)
+        return a.grad
 
     def zero(self):
         """Sets the gradients of all recorded arrays to zero."""
@@ -97,28 +112,141 @@ class Tape:
         """Forgets the record, and sets the gradients of its arrays to zero."""
         self.zero()
         self.native.reset()
+        self.launches_.clear()
+        self.scopes.clear()
         self.loss = None
 
     def record_func(self, backward, arrays):
         """Lets a function of Python stand for work that the tape does not see: on the way back it is called in its
-        place, and adds to the gradients of `arrays`.
+        place, and adds to the gradients of `arrays`. It may be called outside a `with` block, too.
         """
-        self.native.record_func(backward, list(arrays))
+        self.record_backward(backward, list(arrays))
+        self.launches.append(backward)
+
+    def record_backward(self, backward, arrays):
+        """Records a function of the way back, also where the tape does not record."""
+        self.native.begin()
+        try:
+            self.native.record_func(backward, arrays)
+        finally:
+            self.native.end()
+
+    def record_launch(self, kernel, dim, max_blocks, inputs, outputs, device, block_dim=0, metadata=None):
+        """Lets the way back run the adjoint of a launch that was made, or is made, outside the tape.
+
+        Gradients of the outputs stay as they are: what was recorded before and computes them, too, sees them.
+        """
+        inputs, outputs = list(inputs), list(outputs)
+
+        def backward():
+            _weft.launch(
+                kernel,
+                dim,
+                inputs=inputs,
+                outputs=outputs,
+                adj_inputs=[self.get_adjoint(a) for a in inputs],
+                adj_outputs=[self.get_adjoint(a) for a in outputs],
+                device=device,
+                adjoint=True,
+            )
+
+        self.record_backward(backward, [a for a in arrays_of([*inputs, *outputs]) if a.requires_grad])
+        self.launches.append([kernel, dim, max_blocks, inputs, outputs, device, block_dim, dict(metadata or {})])
 
     @property
     def launches(self):
-        """The numbers of the recorded operations: as many as there are."""
-        return range(self.native.size)
+        """The recorded launches, as lists of kernel, dim, max_blocks, inputs, outputs, device, block_dim and metadata, and the
+        functions of record_func(), in their order. Copies are not among them. The list tells what was recorded: the way
+        back is the same if a program changes it.
+        """
+        self.launches_.extend(map(described, self.native.take_launches()))
+        return self.launches_
 
     def record_scope_begin(self, scope_name, metadata=None):
-        """Begins a named part of the record, for people who read it."""
-        self.scopes.append((scope_name, self.native.size))
+        """Begins a named part of the record, for visualize()."""
+        self.scopes.append((len(self.launches), scope_name, dict(metadata or {})))
 
-    def record_scope_end(self):
-        """Ends the part that began last. Errors: RuntimeError if none is open."""
-        if not self.scopes:
+    def record_scope_end(self, remove_scope_if_empty=True):
+        """Ends the part that began last; it is forgotten if nothing was launched in it.
+
+        Errors: RuntimeError if none is open.
+        """
+        if sum(-1 if name is None else 1 for _, name, _ in self.scopes) == 0:
             raise RuntimeError("ended tape scope, but scope not present")
-        self.scopes.pop()
+        count = len(self.launches)
+        if remove_scope_if_empty and self.scopes[-1][0] == count and self.scopes[-1][1] is not None:
+            self.scopes.pop()
+        else:
+            self.scopes.append((count, None, None))
+
+    def visualize(
+        self,
+        filename=None,
+        simplify_graph=True,
+        hide_readonly_arrays=False,
+        array_labels=None,
+        choose_longest_node_name=True,
+        ignore_graph_scopes=False,
+        track_inputs=None,
+        track_outputs=None,
+        track_input_names=None,
+        track_output_names=None,
+        graph_direction="LR",
+    ):
+        r"""The recorded launches and their arrays as a graph in the language of Graphviz: ``dot -Tsvg tape.dot``. What a
+        launch reads and writes is told by its `inputs` and `outputs`.
+
+        \param filename  a file to which the text is written
+        \param simplify_graph  shows launches that repeat each other once, with their number
+        \param hide_readonly_arrays  leaves out arrays that are no launch's output
+        \param array_labels  a dict of array to its label; others have the names of parameters, the longest one or the last
+        \param ignore_graph_scopes  leaves out the parts of record_scope_begin()
+        \param track_inputs, track_outputs  arrays that are shown in any case, with the names of the lists beside them
+        \param graph_direction  "LR": from left to right; "TB": downwards
+        """
+        options = {
+            "simplify": simplify_graph,
+            "hide_read_only": hide_readonly_arrays,
+            "labels": array_labels or {},
+            "longest_names": choose_longest_node_name,
+            "ignore_scopes": ignore_graph_scopes,
+        }
+        tracked = [
+            (array, names[k] if k < len(names) else f"{what}_{k}")
+            for what, arrays, names in (
+                ("input", track_inputs or [], track_input_names or []),
+                ("output", track_outputs or [], track_output_names or []),
+            )
+            for k, array in enumerate(arrays)
+        ]
+        text = draw(self.launches, self.scopes, tracked, graph_direction, **options)
+        if filename is not None:
+            with open(filename, "w") as file:
+                file.write(text)
+        return text
+
+
+def described(launch):
+    """A launch as Tape.launches lists it."""
+    kernel, dim, inputs, outputs, device, block_dim, max_blocks, code, line = launch
+    place = None if code is None else {"file": code.co_filename, "lineno": line, "func": code.co_name}
+    arrays = arrays_of([*inputs, *outputs])
+    if device is None and arrays:
+        device = arrays[0].device
+    metadata = {} if place is None else {"caller": place}
+    block_dim = 256 if block_dim is None else block_dim
+    return [kernel, dim, max_blocks or 0, list(inputs), list(outputs), get_device(device), block_dim, metadata]
+
+
+def arrays_of(arguments):
+    """The arrays among arguments, and in structs among them."""
+    found = []
+    for argument in arguments:
+        if isinstance(argument, _weft.Array):
+            found.append(argument)
+        elif isinstance(argument, StructInstance):
+            found += arrays_of(getattr(argument, name) for name in type(argument)._wp_fields_)
+    return found
 
 
 class Gradients:
@@ -128,8 +256,6 @@ class Gradients:
         self.tape = tape
 
     def __getitem__(self, array):
-        from ..types.structs import StructInstance
-
         if isinstance(array, StructInstance):
             made = type(array)()
             for name in type(array)._wp_fields_:

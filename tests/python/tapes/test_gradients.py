@@ -163,3 +163,84 @@ def test_a_recorded_function_is_called_whatever_comes_to_its_arrays(device):
         wp.launch(total, 3, [y, loss])
     tape.backward(loss)
     assert x.grad.numpy().tolist() == [1.0] * 3
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+
+
+def gradients_of_squares(x):
+    """What a tape adds to the gradient of x by the sum of the squares."""
+    y = wp.zeros(len(x), dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, len(x), [x], [y])
+    tape.backward(grads={y: np.ones(len(x), np.float32)})
+    return tape
+
+
+def test_a_gradient_is_taken_away(device):
+    for take in (lambda a: setattr(a, "requires_grad", False), lambda a: setattr(a, "grad", None)):
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        x.grad.fill_(5.0)
+        take(x)
+        assert x.grad is None and not x.requires_grad and not x.has_grad
+        assert not x[:1].requires_grad and not wp.clone(x).requires_grad and x.reshape((2, 1)).grad is None
+        y = wp.zeros(2, dtype=float, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(square, 2, [x], [y])
+        assert x not in tape.gradients
+        take(x)
+        assert x.grad is None
+
+
+def test_a_gradient_that_was_taken_away_is_made_anew(device):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    x.grad.fill_(5.0)
+    x.requires_grad = False
+    x.requires_grad = True
+    assert x.grad.numpy().tolist() == [0.0, 0.0]
+    tape = gradients_of_squares(x)
+    assert x.grad.numpy().tolist() == [2.0, 4.0] and tape.gradients[x] is x.grad
+    gradients_of_squares(x)
+    assert x.grad.numpy().tolist() == [4.0, 8.0]
+    x.grad = None
+    x.grad = wp.array([1.0, 1.0], dtype=float)
+    gradients_of_squares(x)
+    assert x.grad.numpy().tolist() == [3.0, 5.0]
+
+
+def test_other_arrays_on_the_memory_keep_the_gradient_that_one_loses(device):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    part = x[1:]
+    x.requires_grad = False
+    assert part.requires_grad
+    gradients_of_squares(part)
+    assert part.grad.numpy().tolist() == [4.0] and x.grad is None
+    x.requires_grad = True
+    assert x.grad.numpy().tolist() == [0.0, 0.0] and part.grad.numpy().tolist() == [4.0]
+
+
+def test_adjoint_launches_take_nothing_from_a_gradient_that_was_taken_away(device):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    whole = y[:]
+    y.grad.fill_(1.0)
+    y.grad = None
+    wp.launch(square, 2, [x], [y], adjoint=True)
+    assert x.grad.numpy().tolist() == [0.0, 0.0] and whole.grad.numpy().tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_that_does_not_fit_changes_nothing(device):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    x.grad.fill_(5.0)
+    with pytest.raises(ValueError, match="shape"):
+        x.grad = wp.zeros(3, dtype=float)
+    with pytest.raises(TypeError, match="type"):
+        x.grad = wp.zeros(2, dtype=wp.float64)
+    assert x.grad.numpy().tolist() == [5.0, 5.0]
+    gradients_of_squares(x)
+    assert x.grad.numpy().tolist() == [7.0, 9.0]
