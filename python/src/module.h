@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include "gil.h"
+
 namespace weft::python {
 
 namespace nb = nanobind;

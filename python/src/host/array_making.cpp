@@ -79,7 +79,7 @@ void indexed_copy(const Array& packed, const Array& data, nb::sequence lists, bo
     ++k;
   }
   detail::check_indexed(data, chosen);
-  nb::gil_scoped_release released;
+  Released released;
   detail::indexed_copy(packed, data, chosen, scatter);
 }
 

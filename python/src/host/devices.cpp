@@ -38,13 +38,13 @@ template <class F>
 auto waiting(F f) {
   if constexpr (std::is_void_v<decltype(f())>) {
     {
-      nb::gil_scoped_release released;
+      Released released;
       f();
     }
     show_reports();
   } else {
     auto result = [&] {
-      nb::gil_scoped_release released;
+      Released released;
       return f();
     }();
     show_reports();

@@ -19,7 +19,7 @@ class PyCapture {
 
   void begin() {
     if (scope_) throw nb::value_error("the capture has begun");
-    scope_ = std::make_unique<CaptureScope>(device_);
+    scope_ = std::make_unique<CaptureScope>(device_, Loc{});
     thread_ = std::this_thread::get_id();
   }
   Graph end() {
@@ -55,11 +55,11 @@ void add_graphs(nb::module_& m) {
           "launch",
           [](const Graph& g, nb::handle stream) {
             if (stream.is_none()) {
-              nb::gil_scoped_release released;
+              Released released;
               return g.launch();
             }
             const Stream on = stream_from(stream);
-            nb::gil_scoped_release released;
+            Released released;
             g.launch(on);
           },
           nb::arg("stream").none() = nb::none());

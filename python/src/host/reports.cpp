@@ -53,7 +53,7 @@ void show_reports() {
 
 void show_reports_without_gil() {
   if (!lines().any.load(std::memory_order_relaxed)) return;
-  const nb::gil_scoped_acquire gil;
+  const Acquired gil;
   show_reports();
 }
 

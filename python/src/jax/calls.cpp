@@ -73,7 +73,7 @@ Error* run(Frame* frame, void (*body)(const Frame&, nb::handle), nb::handle stat
     const bool asked = e.kind() == ErrorKind::invalid_argument || e.kind() == ErrorKind::unsupported;
     return error(*frame, e.what(), asked ? Code::invalid_argument : Code::internal);
   } catch (const nb::python_error& e) {
-    nb::gil_scoped_acquire gil;
+    Acquired gil;
     return error(*frame, e.what(), Code::internal);
   } catch (const std::exception& e) {
     return error(*frame, e.what(), Code::internal);
