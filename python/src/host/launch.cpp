@@ -274,14 +274,14 @@ PyObject* launch(const Call& call) {
   if (!call.truth(record_tape_, true)) {
     const detail::Quiet unrecorded;
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
-  } else {
-    run(kernel, stream ? &*stream : nullptr, dim, arguments);
-  }
   } else if (PyTape* const tape = PyTape::current()) {
     for (PyObject* const array : arguments.objects()) tape->note(array);
     nb::tuple noted = launch_of(call, inputs, outputs);
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
     tape->note_launch(std::move(noted));
+  } else {
+    run(kernel, stream ? &*stream : nullptr, dim, arguments);
+  }
   show_reports();
   tell_watcher(call);
   Py_RETURN_NONE;

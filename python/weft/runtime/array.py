@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from ..absent import tells_what_is_missing
 from ..types import composites, numpy_types, structs
 from ..types.annotations import ArrayType, dimensions_of, element_type, is_concrete, type_name
 from . import showing
 from .device import device_from, get_device, of_native
 
 
+@tells_what_is_missing
 class array(_weft.Array):
     """An array of up to four dimensions on a device.
 
@@ -250,10 +252,10 @@ class array(_weft.Array):
             made.gradient_source = ViewedGradient(self.gradient_source, view)
         elif self.has_given_gradient:
             made.grad = view(self.grad)
-        return made
-
         elif made.has_grad and not self.has_grad:
             made.grad = None  # it was taken away from this array
+        return made
+
     def present_gradient(self):
         """The gradient, but None where another library has not made it yet."""
         return self.grad if self.gradient_source is None else self.gradient_source.present()

@@ -1,10 +1,12 @@
 """Devices: their names, the current one, and waiting for them."""
 
 from .. import _weft
+from ..absent import tells_what_is_missing
 
 devices_ = {}
 
 
+@tells_what_is_missing
 class Device:
     """A device that runs kernels: the processor, or a GPU of any vendor.
 
@@ -26,6 +28,11 @@ class Device:
         self.is_mempool_enabled = self.is_gpu
         self.is_ipc_supported = False
         self.is_cubin_supported = False
+        self.is_managed_memory_supported = False
+        self.is_concurrent_managed_access_supported = False
+        self.is_cpu_gpu_atomic_supported = False
+        self.is_cpu_memory_access_from_gpu_supported = False
+        self.is_gpu_memory_access_from_cpu_supported = False
         self.arch = 0
         self.sm_count = 0
         self.uuid = None
@@ -54,6 +61,28 @@ class Device:
         from .stream import current_stream
 
         return current_stream(self)
+
+    @stream.setter
+    def stream(self, stream):
+        self.set_stream(stream)
+
+    def set_stream(self, stream, sync=True):
+        """Sends this thread's later work on the device to a stream, with `sync` after the earlier work.
+
+        Errors: RuntimeError for a stream of another device.
+        """
+        from .stream import set_stream
+
+        set_stream(stream, self, sync)
+
+    def make_current(self):
+        """Makes the device the current one of this thread."""
+        _weft.set_current_device(self.native)
+
+    @property
+    def has_context(self):
+        """Whether the device is a GPU, which is open as long as it is used."""
+        return self.is_gpu
 
     @property
     def has_stream(self):

@@ -3,6 +3,7 @@
 import threading
 
 from .. import _weft
+from ..absent import tells_what_is_missing
 from ..language.builtin import Builtin
 from ..types.scalars import int32
 from .array import array
@@ -16,6 +17,7 @@ where = Builtin("where")
 local_ = threading.local()
 
 
+@tells_what_is_missing
 class Graph:
     """Captured work. Launch it with capture_launch()."""
 

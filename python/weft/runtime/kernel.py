@@ -8,6 +8,7 @@ import typing
 import weakref
 
 from .. import _weft, config
+from ..absent import tells_what_is_missing
 from ..language.arrays import indexed
 from ..language.emitter import Emission, Environment, asserting
 from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
@@ -24,6 +25,7 @@ NOTHING = (None, type(None))
 """The annotations of a function that returns nothing."""
 
 
+@tells_what_is_missing
 class Kernel(_weft.KernelHandle):
     """A kernel: a Python function with annotated parameters that returns nothing.
 
@@ -83,6 +85,11 @@ class Kernel(_weft.KernelHandle):
     def arg_types(self):
         """The types of the parameters by name."""
         return dict(self.parameters)
+
+    @property
+    def arg_indices(self):
+        """The numbers of the parameters by name."""
+        return {name: k for k, (name, _) in enumerate(self.parameters)}
 
     def option(self, name):
         """An option of the kernel, else of its module, else of the package."""
@@ -153,6 +160,14 @@ class Kernel(_weft.KernelHandle):
                 kind = given
             kinds.append(kind)
         return kinds
+
+    infer_argument_types = types_of
+    generic_parent = None
+    """The generic kernel of which this one is an overload."""
+
+    def get_overload(self, arg_types):
+        """The kernel that was made for these types of the parameters; None if there is none yet."""
+        return self.instances.get(tuple(annotations.value_type(kind) for kind in arg_types))
 
     def add_overload(self, kinds):
         """See overload()."""

@@ -5,6 +5,7 @@ import sys
 import warnings
 
 from .. import config
+from ..absent import tells_what_is_missing
 from ..language.errors import CodegenError
 from ..types.annotations import layout_of
 from ..types.structs import StructInstance
@@ -38,6 +39,7 @@ SETTINGS = ("mode", "max_unroll", "fuse_fp", "verify_fp")
 modules_ = {}
 
 
+@tells_what_is_missing
 class Module:
     """The kernels, functions and structs of a Python module."""
 

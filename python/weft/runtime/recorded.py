@@ -1,14 +1,20 @@
 """Recorded launches: ``wp.launch(..., record_cmd=True)`` gives a Launch, whose parameters can be changed."""
 
 from .. import _weft
+from ..absent import tells_what_is_missing
 from ..types.annotations import ArrayType
 from ..types.composites import Composite
 from ..types.structs import zero_of
 from .conversion import convert_value
 
 
+@tells_what_is_missing
 class Launch:
     """A launch that can be made again, with other arguments and dimensions."""
+
+    max_blocks = 0
+    block_dim = 256
+    """Kept for programs that set them: the device groups threads as it likes."""
 
     def __init__(self, kernel, device=None, dim=None, params=None, stream=None, adjoint=False, adj_params=None, **_):
         self.kernel = kernel
@@ -62,6 +68,8 @@ class Launch:
         if len(values) > len(self.params):
             raise RuntimeError(f"kernel {self.kernel.key} has {len(self.params)} parameters, not {len(values)}")
         self.params[: len(values)] = [self.taken(k, value) for k, value in enumerate(values)]
+
+    set_params_from_ctypes = set_params
 
     def launch(self, stream=None):
         """Makes the launch, on a stream if one is given."""

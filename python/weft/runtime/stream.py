@@ -4,11 +4,13 @@ import threading
 import time
 
 from .. import _weft
+from ..absent import tells_what_is_missing
 from .device import get_device
 
 local_ = threading.local()
 
 
+@tells_what_is_missing
 class Event:
     """A moment in the work of a stream, to which others can wait."""
 
@@ -24,6 +26,7 @@ class Event:
         return self.native is None or self.native.done()
 
 
+@tells_what_is_missing
 class Stream:
     """A queue of work on one device, beside others of it."""
 
@@ -31,6 +34,14 @@ class Stream:
         self.device = get_device(device)
         self.priority = priority
         self.native = self.device.native.create_stream(priority < 0) if native is None else native
+        self.event_ = None
+
+    @property
+    def cached_event(self):
+        """An event of the stream, the same one each time."""
+        if self.event_ is None:
+            self.event_ = Event(self.device)
+        return self.event_
 
     def record_event(self, event=None, external=False):
         """Records a moment; in a new event if none is given."""
@@ -54,6 +65,11 @@ class Stream:
     def is_complete(self):
         """Whether all work of the stream is done."""
         return self.native.record().done()
+
+    @property
+    def is_blocking(self):
+        """False: no stream waits for another unless it is told to."""
+        return False
 
     @property
     def is_capturing(self):
@@ -160,31 +176,23 @@ class ScopedStream:
 
     def __init__(self, stream, sync_enter=True, sync_exit=False):
         self.stream = stream
+        self.device = None if stream is None else stream.device
         self.sync_enter = sync_enter
         self.sync_exit = sync_exit
-        self.scope = None
-        self.before = None
+        self.saved_stream = None
         self.device_before = None
 
     def __enter__(self):
         if self.stream is None:
             return None
-        device = self.stream.device
-        self.before = current_stream(device)
         self.device_before = _weft.current_device()
-        _weft.set_current_device(device.native)
-        if self.sync_enter:
-            self.stream.wait_stream(self.before)
-        self.scope = _weft.StreamScope(self.stream.native)
-        self.scope.enter()
-        streams_of_thread()[device] = self.stream
+        self.device.make_current()
+        self.saved_stream = current_stream(self.device)
+        set_stream(self.stream, self.device, self.sync_enter)
         return self.stream
 
     def __exit__(self, kind, error, trace):
         if self.stream is None:
             return
-        self.scope.exit()
-        streams_of_thread()[self.stream.device] = self.before
-        if self.sync_exit:
-            self.before.wait_stream(self.stream)
+        set_stream(self.saved_stream, self.device, self.sync_exit)
         _weft.set_current_device(self.device_before)

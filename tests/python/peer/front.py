@@ -100,6 +100,7 @@ def place(name, of, **more):
 
 def private(weft):
     """What tests take from the peer's private modules, by the names that it has there."""
+    from weft.autograd import FunctionMetadata
     from weft.runtime.module import modules_
     from weft.types import numpy_types, scalars
     from weft.runtime.mapping import map_cache
@@ -124,6 +125,7 @@ def private(weft):
         "utils": dict(map_cache=map_cache),
         "context": dict(user_modules=modules_),
         "logger": dict(log_error=sys.stderr.write, log_info=sys.stderr.write),
+        "autograd": dict(FunctionMetadata=FunctionMetadata),
     }
 
 
