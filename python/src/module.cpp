@@ -6,10 +6,11 @@ namespace {
 
 // In order: signatures name the classes that stand before.
 constexpr void (*kParts[])(nb::module_&) = {
-    &add_errors,       &add_types,   &add_values,     &add_control,     &add_array_refs, &add_threads,
-    &add_library,      &add_kernels, &add_functions,  &add_host_values, &add_devices,    &add_arrays,
-    &add_array_making, &add_launch,  &add_tapes,      &add_graphs,      &add_reports,    &add_queries,
-    &add_geometry,     &add_volumes, &add_algorithms, &add_exchange,    &add_jax,        &add_jax_callbacks,
+    &add_errors,        &add_types,        &add_values,         &add_control,   &add_array_refs,    &add_threads,
+    &add_library,       &add_kernels,      &add_kernel_ids,     &add_functions, &add_host_values,   &add_devices,
+    &add_arrays,        &add_array_making, &add_launch,         &add_tapes,     &add_graphs,        &add_reports,
+    &add_profiles,      &add_queries,      &add_volume_queries, &add_geometry,  &add_mesh_files,    &add_volumes,
+    &add_volume_making, &add_algorithms,   &add_exchange,       &add_jax,       &add_jax_callbacks,
 };
 
 }  // namespace

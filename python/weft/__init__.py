@@ -52,6 +52,7 @@ from .language.errors import CodegenTypeError as WarpCodegenTypeError  # noqa: F
 from .language.errors import CodegenValueError as WarpCodegenValueError  # noqa: F401
 from .language.structures.queries import MeshQueryPoint as MeshQueryPoint
 from .language.structures.queries import MeshQueryRay as MeshQueryRay
+from .language.structures.volumes import VolumeRay as VolumeRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
 from .runtime import formats as _formats
@@ -96,14 +97,6 @@ from .runtime.device import synchronize as synchronize
 from .runtime.device import synchronize_device as synchronize_device
 from .runtime.function import Function as Function
 from .runtime.function import func as func
-from .runtime.geometry import Bvh as Bvh
-from .runtime.geometry import BvhQuery as BvhQuery
-from .runtime.geometry import HashGrid as HashGrid
-from .runtime.geometry import HashGridQuery as HashGridQuery
-from .runtime.geometry import Mesh as Mesh
-from .runtime.geometry import MeshQuery as MeshQuery
-from .runtime.geometry import MeshQueryAABB as MeshQueryAABB
-from .runtime.geometry import is_cubql_available as is_cubql_available
 from .runtime.graph import Graph as Graph
 from .runtime.graph import ScopedCapture as ScopedCapture
 from .runtime.graph import capture_begin as capture_begin
@@ -137,6 +130,18 @@ from .runtime.pools import set_mempool_access_enabled as set_mempool_access_enab
 from .runtime.pools import set_mempool_enabled as set_mempool_enabled
 from .runtime.pools import set_mempool_release_threshold as set_mempool_release_threshold
 from .runtime.pools import set_peer_access_enabled as set_peer_access_enabled
+from .runtime.profile import TIMING_ALL as TIMING_ALL
+from .runtime.profile import TIMING_GRAPH as TIMING_GRAPH
+from .runtime.profile import TIMING_KERNEL as TIMING_KERNEL
+from .runtime.profile import TIMING_KERNEL_BUILTIN as TIMING_KERNEL_BUILTIN
+from .runtime.profile import TIMING_MEMCPY as TIMING_MEMCPY
+from .runtime.profile import TIMING_MEMSET as TIMING_MEMSET
+from .runtime.profile import Profiler as Profiler
+from .runtime.profile import Timer as Timer
+from .runtime.profile import TimingResult as TimingResult
+from .runtime.profile import timing_begin as timing_begin
+from .runtime.profile import timing_end as timing_end
+from .runtime.profile import timing_print as timing_print
 from .runtime.recorded import Launch as Launch
 from .runtime.stream import Event as Event
 from .runtime.stream import ScopedStream as ScopedStream
@@ -149,9 +154,20 @@ from .runtime.stream import synchronize_event as synchronize_event
 from .runtime.stream import synchronize_stream as synchronize_stream
 from .runtime.stream import wait_event as wait_event
 from .runtime.stream import wait_stream as wait_stream
+from .runtime.structures.geometry import Bvh as Bvh
+from .runtime.structures.geometry import BvhQuery as BvhQuery
+from .runtime.structures.geometry import HashGrid as HashGrid
+from .runtime.structures.geometry import HashGridQuery as HashGridQuery
+from .runtime.structures.geometry import Mesh as Mesh
+from .runtime.structures.geometry import MeshQuery as MeshQuery
+from .runtime.structures.geometry import MeshQueryAABB as MeshQueryAABB
+from .runtime.structures.geometry import is_cubql_available as is_cubql_available
+from .runtime.structures.marching_cubes import MarchingCubes as MarchingCubes
+from .runtime.structures.mesh_data import MeshData as MeshData
+from .runtime.structures.mesh_data import load_mesh as load_mesh
+from .runtime.structures.mesh_data import save_mesh as save_mesh
+from .runtime.structures.volume import Volume as Volume
 from .runtime.tape import Tape as Tape
-from .runtime.volume import MarchingCubes as MarchingCubes
-from .runtime.volume import Volume as Volume
 from .types.annotations import fixedarray as fixedarray
 from .types.annotations import ref as ref
 from .types.matrices import matrix_from_cols as matrix_from_cols
@@ -232,6 +248,8 @@ _weft.set_print_sink(_show)
 _add_operators(array)
 _add_operators(indexedarray)
 
+from . import algorithms as algorithms  # noqa: E402
+from . import shapes as shapes  # noqa: E402
 from .math import norm_huber as norm_huber  # noqa: E402
 from .math import norm_l1 as norm_l1  # noqa: E402
 from .math import norm_l2 as norm_l2  # noqa: E402

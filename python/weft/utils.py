@@ -13,6 +13,7 @@ from .runtime import device
 from .runtime.array import array
 from .runtime.creation import zeros
 from .runtime.kernel import kernel
+from .runtime.profile import Timer, timing_begin, timing_end, timing_print
 from .types.named import NAMED
 from .types.scalars import float32, float64, int32, int64, uint32, uint64
 
@@ -20,12 +21,15 @@ tid = Builtin("tid")
 
 
 class ScopedTimer:
-    r"""A `with` block whose time is printed, and kept in ``elapsed`` (milliseconds).
+    r"""A `with` block whose time is printed, and kept in ``elapsed`` (milliseconds). It is a scope of a Profiler that measures.
 
     \param synchronize  waits for the devices before and after, so that the time is that of their work
     \param dict  a dict of name to a list of times, to which the time is added
     \param detailed  prints what Python's profiler finds, too
+    \param cuda_filter  a sum of TIMING_ constants: ``timing_results`` lists these activities of the devices then
+    \param report_func  what prints these, called with the list and an indentation; None: timing_print()
     \param use_nvtx  kept for programs that set it
+    Errors: with `cuda_filter` those of timing_begin().
     """
 
     indent = -1
@@ -50,18 +54,25 @@ class ScopedTimer:
         self.print = print
         self.dict = dict
         self.synchronize = synchronize
-        self.report_func = report_func
+        self.cuda_filter = cuda_filter
+        self.report_func = report_func or timing_print
+        self.extra_msg = ""  # what the line at the end says, too
+        self.timing_results = []
         self.elapsed = 0.0
         self.start = 0.0
         self.profile = cProfile.Profile() if detailed and self.active else None
+        self.scope = Timer(name) if self.active else None
 
     def __enter__(self):
         if self.active:
             if self.synchronize:
                 device.synchronize()
+            if self.cuda_filter:
+                timing_begin(self.cuda_filter)
             ScopedTimer.indent += 1
             if self.profile is not None:
                 self.profile.enable()
+            self.scope.__enter__()
             self.start = time.perf_counter_ns()
         return self
 
@@ -71,16 +82,25 @@ class ScopedTimer:
         if self.synchronize:
             device.synchronize()
         self.elapsed = (time.perf_counter_ns() - self.start) / 1.0e6
+        self.scope.__exit__(kind, error, trace)
         if self.profile is not None:
             self.profile.disable()
             self.profile.print_stats(sort="tottime")
+        if self.cuda_filter:
+            self.timing_results = timing_end()
         if self.dict is not None:
             self.dict.setdefault(self.name, []).append(self.elapsed)
-        if self.report_func is not None:
-            self.report_func([], "\t" * ScopedTimer.indent)
-        elif self.print:
-            sys.stdout.write(f"{chr(9) * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms\n")
+        if self.print:
+            self.report()
         ScopedTimer.indent -= 1
+
+    def report(self):
+        """Prints the activities and the time."""
+        indent = "    " * ScopedTimer.indent
+        if self.timing_results:
+            self.report_func(self.timing_results, indent=indent)
+        more = f" {self.extra_msg}" if self.extra_msg else ""
+        sys.stdout.write(f"{indent}{self.name} took {self.elapsed:.2f} ms{more}\n")
 
 
 def array_scan(in_array, out_array, inclusive=True):

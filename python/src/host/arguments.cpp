@@ -110,6 +110,16 @@ void Arguments::take_part(const Part& part, PyObject* value, nb::handle device) 
   ++count_;
 }
 
+void Arguments::add(Array array) {
+  if (count_ == std::size_t(detail::kMostParameters))
+    throw nb::type_error("a kernel takes at most 64 parameters, with one for each volume that it writes by its id");
+  wrapped_.push_back(std::make_unique<Array>(std::move(array)));
+  detail::HostArg& arg = next_arg();
+  arg.argument = count_ ? parts().back().argument + 1 : 1;
+  arg.array = wrapped_.back().get();
+  ++count_;
+}
+
 void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device) {
   const std::vector<Part>& parts = kernel.parts();
   const std::size_t first = next_;

@@ -24,11 +24,13 @@ class Arguments {
   /// \param position  of the argument, from 0
   /// Errors: TypeError and OverflowError; whatever the package's converter raises.
   void take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device);
+  /// Adds an array that the kernel takes after all arguments.
+  void add(Array array);
   std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
-  /// The array of part k; null for a value, and for an array that is left out.
-  const Array* array(std::size_t k) const {
   /// The objects of the arrays of weft among them, and in structs.
   std::span<PyObject* const> objects() const { return {arrays_, array_count_}; }
+  /// The array of part k; null for a value, and for an array that is left out.
+  const Array* array(std::size_t k) const {
     const ArrayBase* const base = parts()[k].array;
     return base && !base->is_null() ? static_cast<const Array*>(base) : nullptr;
   }
@@ -55,10 +57,10 @@ class Arguments {
   std::vector<std::unique_ptr<Array>> wrapped_;  ///< arrays around the host's memory
 };
 
-/// Sets the function of the package that converts arguments which the library does not take.
-void set_converter(nb::object converter);
 /// What lies at the end of a path of attributes, or of keys of a dict.
 nb::object follow(PyObject* from, const std::vector<PyObject*>& path);
 
+/// Sets the function of the package that converts arguments which the library does not take.
+void set_converter(nb::object converter);
 
 }  // namespace weft::python

@@ -9,6 +9,7 @@
 #include "../../../runtime/work/observe.h"
 #include "../errors.h"
 #include "../module.h"
+#include "../structures/launch_ids.h"
 #include "arguments.h"
 #include "reports.h"
 #include "streams.h"
@@ -261,6 +262,9 @@ PyObject* launch(const Call& call) {
     stream = device_from(device).stream();
   else if (!first_array(arguments))
     stream = current_device().stream();
+  if (!kernel.ids().empty())
+    take_ids(call[kernel_], kernel.ids(), kernel,
+             stream ? detail::state_of(*stream).device : first_array(arguments)->device().state().get(), arguments);
   const Extent dim = extent_from(call[dim_]);
   if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
   if (call.truth(adjoint_, false)) {

@@ -334,6 +334,8 @@ void add_call(const std::string& name, nb::object kernel, nb::sequence sources, 
   }
   if (call.sources.size() != call.kernel->parts().size())
     throw nb::type_error("kernels with structs that hold arrays are no functions of JAX");
+  if (!call.kernel->ids().stored.empty())
+    throw nb::type_error("kernels that write volumes by their ids are no functions of JAX");
   Calls::get().add(name, std::move(call));
 }
 

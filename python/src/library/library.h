@@ -133,6 +133,24 @@ void for_integers(F f) {
   f.template operator()<std::uint64_t>();
 }
 
+/// Scalars of the trace as a value of C++.
+/// Errors: TypeError that names `what` for another number or other types of scalars.
+template <class T>
+Var<T> traced(const Ids& ids, const char* what) {
+  check_ids(ids.span());
+  const DType& dtype = TypeOf<T>::get();
+  expect_count(ids.size(), std::size_t(dtype.count()), what);
+  for (const Id id : ids.span()) expect_type(id, dtype.type, what);
+  return detail::from_ids<T>(ids.data());
+}
+
+/// The id of a structure. Errors: TypeError for another value.
+inline UInt64 traced_handle(Id id) {
+  check_id(id);
+  expect_type(id, ir::Type::u64, "the id of a structure");
+  return UInt64(id, detail::FromId{});
+}
+
 /// Calls a function of the library in the kernel that is traced.
 /// Errors: TypeError naming what the function takes.
 std::vector<Result> call_library(const std::string& name, const std::vector<const DType*>& types,

@@ -5,6 +5,7 @@
 #include "../../../runtime/geometry/hash_grid_query.h"
 #include "../../../runtime/geometry/mesh_query.h"
 #include "../module.h"
+#include "../trace/array_refs.h"
 #include "library.h"
 
 namespace weft::python {
@@ -48,24 +49,46 @@ class Query {
   TreeQuery query_;
 };
 
-template <class T>
-Var<T> value(const Ids& ids, const char* what) {
-  check_ids(ids.span());
-  const DType& dtype = TypeOf<T>::get();
-  expect_count(ids.size(), std::size_t(dtype.count()), what);
-  for (const Id id : ids.span()) expect_type(id, dtype.type, what);
-  return detail::from_ids<T>(ids.data());
+/// The hierarchy with an id, or that of the mesh with an id.
+BvhInKernel tree_of(Id id, bool is_mesh) {
+  if (is_mesh) return BvhInKernel(MeshInKernel(traced_handle(id)).arrays.tree);
+  return BvhInKernel(traced_handle(id));
 }
 
-UInt64 handle(Id id) {
-  check_id(id);
-  expect_type(id, ir::Type::u64, "the id of a structure");
-  return UInt64(id, detail::FromId{});
+/// The place where a query begins; nothing stands for the whole tree.
+BvhRoot root_of(const Ids& root) {
+  if (root.size() == 0) return {};
+  return traced<int>(root, "a root");
 }
 
-BvhRoot root_of(const BvhInKernel& bvh, const Ids& group) {
-  if (group.size() == 0) return {};
-  return bvh_group_root(bvh, value<int>(group, "a group"));
+/// All hits of a ray, which a kernel goes through.
+class RayHits {
+ public:
+  explicit RayHits(MeshRayHits query) : trace_(tracing::Trace::current(here()).serial()), query_(std::move(query)) {}
+
+  /// Finds the next hit. Returns whether there is one, and t, u, v, sign, normal and face.
+  nb::tuple next() {
+    tracing::Trace::owner_of(trace_, here());
+    const Var<bool> more = query_.next(hit_, here());
+    Ids normal(3);
+    detail::read_ids<vec3>(hit_.normal, normal.data(), here());
+    return nb::make_tuple(more.read({}), hit_.t.read({}), hit_.u.read({}), hit_.v.read({}), hit_.sign.read({}), normal,
+                          hit_.face.read({}));
+  }
+
+ private:
+  std::uint32_t trace_;
+  MeshRayHits query_;
+  MeshRayHit hit_;
+};
+
+/// The points, the indices and the velocities of the mesh with an id.
+nb::tuple arrays_of_mesh(Id mesh) {
+  const tracing::CallPlace place(here());
+  const MeshInKernel found(traced_handle(mesh));
+  return nb::make_tuple(ArrayRef{found.arrays.points.layout(), &TypeOf<vec3>::get()},
+                        ArrayRef{found.arrays.indices.layout(), &TypeOf<int>::get()},
+                        ArrayRef{found.arrays.velocities.layout(), &TypeOf<vec3>::get()});
 }
 
 }  // namespace
@@ -110,67 +133,78 @@ void add_mesh_functions() {
                           [](const auto& mesh, const auto& k) { return mesh_get_velocity(MeshInKernel(mesh), k); });
   form<int, Handle, int>("mesh_get_index",
                          [](const auto& mesh, const auto& k) { return mesh_get_index(MeshInKernel(mesh), k); });
+  form<int, Handle, int>("bvh_get_group_root",
+                         [](const auto& bvh, const auto& group) { return bvh_group_root(BvhInKernel(bvh), group); });
   form<int, Handle, int>("hash_grid_point_id",
                          [](const auto& grid, const auto& i) { return hash_grid_point_id(HashGridInKernel(grid), i); });
 }
 
 void add_queries(nb::module_& m) {
   nb::class_<Query>(m, "Query", "What a query finds, in a kernel.").def("next", &Query::next);
+  nb::class_<RayHits>(m, "RayHits", "The hits of a ray, in a kernel.").def("next", &RayHits::next);
+  m.def("mesh_query_ray_all", [](Id mesh, const Ids& origin, const Ids& direction, const Ids& most) {
+    const tracing::CallPlace place(here());
+    return RayHits(mesh_query_ray_all(MeshInKernel(traced_handle(mesh)), traced<vec3>(origin, "an origin"),
+                                      traced<vec3>(direction, "a direction"), traced<float>(most, "a distance"),
+                                      here()));
+  });
+  m.def("mesh_arrays", &arrays_of_mesh);
   m.def("mesh_query_aabb", [](Id mesh, const Ids& lower, const Ids& upper) {
     const tracing::CallPlace place(here());
-    return Query(mesh_query_aabb(MeshInKernel(handle(mesh)), value<vec3>(lower, "a bound"),
-                                 value<vec3>(upper, "a bound"), here()));
+    return Query(mesh_query_aabb(MeshInKernel(traced_handle(mesh)), traced<vec3>(lower, "a bound"),
+                                 traced<vec3>(upper, "a bound"), here()));
   });
   m.def("mesh_query_sphere", [](Id mesh, const Ids& center, const Ids& radius) {
     const tracing::CallPlace place(here());
-    return Query(mesh_query_sphere(MeshInKernel(handle(mesh)), value<vec3>(center, "a center"),
-                                   value<float>(radius, "a radius"), here()));
+    return Query(mesh_query_sphere(MeshInKernel(traced_handle(mesh)), traced<vec3>(center, "a center"),
+                                   traced<float>(radius, "a radius"), here()));
   });
   m.def(
       "bvh_query_aabb",
-      [](Id bvh, const Ids& lower, const Ids& upper, const Ids& group) {
+      [](Id bvh, const Ids& lower, const Ids& upper, const Ids& root, bool of_mesh) {
         const tracing::CallPlace place(here());
-        const BvhInKernel tree(handle(bvh));
-        return Query(bvh_query_aabb(tree, value<vec3>(lower, "a bound"), value<vec3>(upper, "a bound"),
-                                    root_of(tree, group), here()));
+        const BvhInKernel tree = tree_of(bvh, of_mesh);
+        return Query(bvh_query_aabb(tree, traced<vec3>(lower, "a bound"), traced<vec3>(upper, "a bound"), root_of(root),
+                                    here()));
       },
-      nb::arg("bvh"), nb::arg("lower"), nb::arg("upper"), nb::arg("group") = nb::tuple());
+      nb::arg("bvh"), nb::arg("lower"), nb::arg("upper"), nb::arg("root"), nb::arg("of_mesh"));
   m.def(
       "bvh_query_ray",
-      [](Id bvh, const Ids& origin, const Ids& direction, const Ids& most, const Ids& group) {
+      [](Id bvh, const Ids& origin, const Ids& direction, const Ids& most, const Ids& root, bool of_mesh) {
         const tracing::CallPlace place(here());
-        const BvhInKernel tree(handle(bvh));
-        return Query(bvh_query_ray(tree, value<vec3>(origin, "an origin"), value<vec3>(direction, "a direction"),
-                                   value<float>(most, "a distance"), root_of(tree, group), here()));
+        const BvhInKernel tree = tree_of(bvh, of_mesh);
+        return Query(bvh_query_ray(tree, traced<vec3>(origin, "an origin"), traced<vec3>(direction, "a direction"),
+                                   traced<float>(most, "a distance"), root_of(root), here()));
       },
-      nb::arg("bvh"), nb::arg("origin"), nb::arg("direction"), nb::arg("max_dist"), nb::arg("group") = nb::tuple());
+      nb::arg("bvh"), nb::arg("origin"), nb::arg("direction"), nb::arg("max_dist"), nb::arg("root"),
+      nb::arg("of_mesh"));
   m.def(
       "bvh_query_sphere",
-      [](Id bvh, const Ids& center, const Ids& radius, const Ids& group) {
+      [](Id bvh, const Ids& center, const Ids& radius, const Ids& root, bool of_mesh) {
         const tracing::CallPlace place(here());
-        const BvhInKernel tree(handle(bvh));
-        return Query(bvh_query_sphere(tree, value<vec3>(center, "a center"), value<float>(radius, "a radius"),
-                                      root_of(tree, group), here()));
+        const BvhInKernel tree = tree_of(bvh, of_mesh);
+        return Query(bvh_query_sphere(tree, traced<vec3>(center, "a center"), traced<float>(radius, "a radius"),
+                                      root_of(root), here()));
       },
-      nb::arg("bvh"), nb::arg("center"), nb::arg("radius"), nb::arg("group") = nb::tuple());
+      nb::arg("bvh"), nb::arg("center"), nb::arg("radius"), nb::arg("root"), nb::arg("of_mesh"));
   m.def(
       "bvh_query_capsule",
-      [](Id bvh, const Ids& a, const Ids& b, const Ids& radius, const Ids& group) {
+      [](Id bvh, const Ids& a, const Ids& b, const Ids& radius, const Ids& root, bool of_mesh) {
         const tracing::CallPlace place(here());
-        const BvhInKernel tree(handle(bvh));
-        return Query(bvh_query_capsule(tree, value<vec3>(a, "an end"), value<vec3>(b, "an end"),
-                                       value<float>(radius, "a radius"), root_of(tree, group), here()));
+        const BvhInKernel tree = tree_of(bvh, of_mesh);
+        return Query(bvh_query_capsule(tree, traced<vec3>(a, "an end"), traced<vec3>(b, "an end"),
+                                       traced<float>(radius, "a radius"), root_of(root), here()));
       },
-      nb::arg("bvh"), nb::arg("a"), nb::arg("b"), nb::arg("radius"), nb::arg("group") = nb::tuple());
+      nb::arg("bvh"), nb::arg("a"), nb::arg("b"), nb::arg("radius"), nb::arg("root"), nb::arg("of_mesh"));
   m.def(
       "hash_grid_query",
       [](Id grid, const Ids& point, const Ids& radius, const Ids& group) {
         const tracing::CallPlace place(here());
-        const HashGridInKernel cells(handle(grid));
-        const Vec3 at = value<vec3>(point, "a point");
-        const Float reach = value<float>(radius, "a radius");
+        const HashGridInKernel cells(traced_handle(grid));
+        const Vec3 at = traced<vec3>(point, "a point");
+        const Float reach = traced<float>(radius, "a radius");
         if (group.size() == 0) return Query(hash_grid_query(cells, at, reach, here()));
-        return Query(hash_grid_query(cells, at, reach, value<int>(group, "a group"), here()));
+        return Query(hash_grid_query(cells, at, reach, traced<int>(group, "a group"), here()));
       },
       nb::arg("grid"), nb::arg("point"), nb::arg("radius"), nb::arg("group") = nb::tuple());
 }

@@ -2,7 +2,9 @@
 #include <string>
 
 #include "../../../runtime/volume/volume_query.h"
+#include "../../../runtime/volume/volume_ray.h"
 #include "../module.h"
+#include "../trace/array_refs.h"
 #include "library.h"
 
 namespace weft::python {
@@ -23,6 +25,13 @@ auto sampled(const UInt64& id, const Vec3& point, const Int& how) {
   return result;
 }
 
+/// A value between voxels, and its derivative by the point.
+template <class T, VolumeSampling how>
+auto slope(const UInt64& id, const Vec3& point) {
+  const VolumeSlope<T> found = volume_sample_slope<T>(VolumeInKernel(id), point, how);
+  return std::tuple(found.value, found.gradient);
+}
+
 /// The functions for one type of values, whose names end with that type's.
 template <class T>
 void add_for(const std::string& type) {
@@ -30,17 +39,27 @@ void add_for(const std::string& type) {
   form<T, Handle, vec3i>(("volume_lookup_" + type).c_str(), [](const auto& volume, const auto& voxel) {
     return volume_lookup<T>(VolumeInKernel(volume), voxel);
   });
+  if constexpr (VolumeNumber<T>)
+    form<std::tuple<bool, float, vec3>, Handle, vec3, vec3, float, float>(
+        ("volume_ray_" + type).c_str(),
+        [](const auto& volume, const auto& origin, const auto& direction, const auto& most, const auto& value) {
+          const VolumeRayHit hit = volume_ray<T>(VolumeInKernel(volume), origin, direction, most, value);
+          return std::tuple(hit.hit, hit.t, hit.normal);
+        });
   if constexpr (VolumeSloped<T>) {
     using Slope = typename detail::VolumeValueOf<T>::Slope;
     form<Sampled, Handle, vec3, int>(
         ("volume_sample_" + type).c_str(),
         [](const auto& volume, const auto& point, const auto& how) { return sampled<T>(volume, point, how); });
-    if constexpr (Flat<T>::count <= 3)
-      form<std::tuple<Sampled, Slope>, Handle, vec3>(
-          ("volume_slope_" + type).c_str(), [](const auto& volume, const auto& point) {
-            const auto slope = volume_sample_slope<T>(VolumeInKernel(volume), point);
-            return std::tuple(slope.value, slope.gradient);
-          });
+    form<Sampled, Handle, vec3>(("volume_cubic_" + type).c_str(), [](const auto& volume, const auto& point) {
+      return volume_sample<T>(VolumeInKernel(volume), point, VolumeSampling::cubic);
+    });
+    form<std::tuple<Sampled, Slope>, Handle, vec3>(
+        ("volume_slope_" + type).c_str(),
+        [](const auto& volume, const auto& point) { return slope<T, VolumeSampling::linear>(volume, point); });
+    form<std::tuple<Sampled, Slope>, Handle, vec3>(
+        ("volume_cubic_slope_" + type).c_str(),
+        [](const auto& volume, const auto& point) { return slope<T, VolumeSampling::cubic>(volume, point); });
   } else {
     form<T, Handle, vec3, int>(("volume_sample_" + type).c_str(),
                                [](const auto& volume, const auto& point, const auto&) {
@@ -49,7 +68,66 @@ void add_for(const std::string& type) {
   }
 }
 
+/// The parts of a ray that lie in a volume's active space, which a kernel goes through.
+class Segments {
+ public:
+  Segments(Id volume, const Ids& origin, const Ids& direction, const Ids& most)
+      : trace_(tracing::Trace::current(here()).serial()),
+        segments_(VolumeInKernel(traced_handle(volume)), traced<vec3>(origin, "an origin"),
+                  traced<vec3>(direction, "a direction"), traced<float>(most, "a distance"), here()) {}
+
+  /// Finds the next part. Returns whether there is one, and where it begins and ends.
+  nb::tuple next() {
+    tracing::Trace::owner_of(trace_, here());
+    const tracing::CallPlace place(here());
+    const Var<bool> more = segments_.next(begin_, end_, here());
+    return nb::make_tuple(more.read({}), begin_.read({}), end_.read({}));
+  }
+
+ private:
+  std::uint32_t trace_;
+  VolumeSegments segments_;
+  Float begin_ = 0.f, end_ = 0.f;
+};
+
+/// A value at a point among those that an array holds, in the order of volume_lookup_index().
+template <class T>
+Ids sample_index(Id volume, const Ids& point, Id how, const ArrayRef& values, const Ids& background) {
+  const tracing::CallPlace place(here());
+  const VolumeInKernel found{traced_handle(volume)};
+  const Vec3 at = traced<vec3>(point, "a point");
+  const Arr<const T> held(values.layout);
+  const Var<T> otherwise = traced<T>(background, "the background");
+  check_id(how);
+  expect_type(how, ir::Type::i32, "a way of sampling");
+  const Int way(how, detail::FromId{});
+  Var<T> result = T{};
+  If (way == 0) {
+    result = volume_sample_index(found, at, VolumeSampling::closest, held, otherwise);
+  }
+  Else { result = volume_sample_index(found, at, VolumeSampling::linear, held, otherwise); }
+  Ids ids(std::size_t(TypeOf<T>::get().count()));
+  detail::read_ids<T>(result, ids.data(), here());
+  return ids;
+}
+
+Ids sample_index_of(Id volume, const Ids& point, Id how, const ArrayRef& values, const Ids& background) {
+  if (values.ndim() == 1 && !values.is_null()) {
+    if (values.dtype == &TypeOf<float>::get()) return sample_index<float>(volume, point, how, values, background);
+    if (values.dtype == &TypeOf<vec3>::get()) return sample_index<vec3>(volume, point, how, values, background);
+  }
+  throw nb::type_error("the values of voxels are an array of one dimension of float32 or vec3f");
+}
+
 }  // namespace
+
+void add_volume_queries(nb::module_& m) {
+  nb::class_<Segments>(m, "VolumeSegments", "The parts of a ray in active space, in a kernel.")
+      .def(nb::init<Id, const Ids&, const Ids&, const Ids&>())
+      .def("next", &Segments::next);
+  m.def("volume_sample_index", &sample_index_of, nb::arg("volume"), nb::arg("point"), nb::arg("how"), nb::arg("values"),
+        nb::arg("background"));
+}
 
 void add_volume_functions() {
 #define WEFT_ADD(T, kind, S, slope) add_for<T>(#kind);

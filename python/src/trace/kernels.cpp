@@ -4,6 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "../../../frontend/passes/passes.h"
 #include "../module.h"
 #include "ids.h"
@@ -12,47 +15,93 @@ namespace weft::python {
 
 namespace {
 
+/// Thrown at the end of a trace that was made to find ids alone.
+struct IdsFound {};
+thread_local bool finding_ids = false;
+
 /// Makes the parameter for a value that is no spread struct.
-nb::object make_part(const DType& dtype, int ndim) {
+/// \param part  the number of parameters before it
+nb::object make_part(const DType& dtype, int ndim, std::size_t& part) {
+  const std::size_t number = part++;
   if (ndim)
     return nb::cast(ArrayRef{detail::make_array_param(dtype.size, dtype.align, ndim, false, dtype.name), &dtype});
   Ids ids(std::size_t(dtype.count()));
   detail::make_value_param(dtype.size, dtype.align, dtype.name, dtype.leaves, ids.data());
+  IdTrace::current()->add_part(number, dtype, ids);
   return nb::cast(ids);
 }
 
 /// Makes the parameters for a struct that holds arrays: a dict of its fields.
-nb::object make_spread(const DType& dtype, const std::string& path) {
+nb::object make_spread(const DType& dtype, const std::string& path, std::size_t& part) {
   nb::dict fields;
   for (const Field& f : dtype.fields) {
     const std::string name = path + "." + f.name;
     if (f.ndim == 0 && f.dtype->holds_arrays) {
-      fields[f.name.c_str()] = make_spread(*f.dtype, name);
+      fields[f.name.c_str()] = make_spread(*f.dtype, name, part);
       continue;
     }
     tracing::Trace::current().begin_field(name);
-    fields[f.name.c_str()] = make_part(*f.dtype, f.ndim);
+    fields[f.name.c_str()] = make_part(*f.dtype, f.ndim, part);
   }
   return fields;
 }
 
-nb::object make_argument(const Param& param) {
+nb::object make_argument(const Param& param, std::size_t& part) {
   tracing::Trace::current().begin_argument();
-  if (param.ndim == 0 && param.dtype->holds_arrays) return make_spread(*param.dtype, "");
-  return make_part(*param.dtype, param.ndim);
+  if (param.ndim == 0 && param.dtype->holds_arrays) return make_spread(*param.dtype, "", part);
+  return make_part(*param.dtype, param.ndim, part);
 }
 
-std::string ir_text(const Kernel& kernel, const std::string& form) {
+bool has_wide_numbers(const Part& part) {
+  const auto is_wide = [](const detail::Leaf& leaf) { return leaf.type == ir::Type::u64; };
+  return part.ndim == 0 && std::ranges::any_of(part.dtype->leaves, is_wide);
+}
+
+std::string ir_text(Kernel& kernel, const std::string& form) {
+  kernel.ids();
   nb::gil_scoped_release released;
   return kernel.core().dump(form);
 }
 
-std::string ir_hash(const Kernel& kernel) {
+std::string ir_hash(Kernel& kernel) {
+  kernel.ids();
   ir::Variant variant;
   variant.debug = kernel.core().debug();
   nb::gil_scoped_release released;
   return to_hex(ir::hash(kernel.core().trace(variant)));
 }
+
+int traverse_kernel(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<Kernel>(self)->body());
+  return 0;
+}
+
+int clear_kernel(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<Kernel>(self)->clear();
+  return 0;
+}
+
+int traverse_handle(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<KernelHandle>(self)->native.ptr());
+  return 0;
+}
+
+int clear_handle(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  KernelHandle& handle = *nb::inst_ptr<KernelHandle>(self);
+  handle.kernel = nullptr;
+  handle.native = nb::none();
+  return 0;
+}
+
+PyType_Slot kernel_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_kernel)},
+                              {Py_tp_clear, reinterpret_cast<void*>(&clear_kernel)},
+                              {0, nullptr}};
+PyType_Slot handle_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_handle)},
+                              {Py_tp_clear, reinterpret_cast<void*>(&clear_handle)},
+                              {0, nullptr}};
 
 }  // namespace
 
@@ -80,8 +129,26 @@ Kernel::Kernel(std::string name, std::string_view file, int line, nb::sequence p
                           " parameters, with the fields of structs that hold arrays; 64 are possible")
                              .c_str());
   // Shared with the body, because tapes and graphs may keep the kernel longer than this object.
-  const auto state = std::make_shared<const State>(State{params_, hold(std::move(body))});
-  core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options, [state] { trace(*state); });
+  state_ = std::make_shared<const State>(State{params_, hold(std::move(body)), {}});
+  core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options,
+                                               [state = state_] { trace(*state); });
+  ids_are_known_ = std::ranges::none_of(parts_, &has_wide_numbers);
+}
+
+const KernelIds& Kernel::ids() {
+  if (ids_are_known_) return state_->ids;
+  ir::Variant variant;
+  variant.debug = core_->debug();
+  finding_ids = true;
+  try {
+    core_->trace(variant);
+  } catch (const IdsFound&) {
+  } catch (const std::exception&) {  // what the launch says, too
+    state_->ids = {};
+  }
+  finding_ids = false;
+  ids_are_known_ = true;  // now: other threads may have come here meanwhile
+  return state_->ids;
 }
 
 void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
@@ -97,19 +164,31 @@ void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::ve
   }
 }
 
+void Kernel::clear() {
+  if (!body()) return;
+  state_->body.reset();
+  drop_now();
+}
+
 void Kernel::trace(const State& state) {
   nb::gil_scoped_acquire gil;
+  const bool finding = std::exchange(finding_ids, false);
   const CallerPlace caller;
   begin_variables();
+  IdTrace ids(state.ids, finding);
   nb::list arguments;
-  for (const Param& param : state.params) arguments.append(make_argument(param));
+  std::size_t part = 0;
+  for (const Param& param : state.params) arguments.append(make_argument(param, part));
+  ids.make_values();
+  if (!state.body) throw nb::value_error("the kernel has ended");
   nb::borrow(state.body->get())(nb::tuple(arguments));
+  if (finding) throw IdsFound();
   if (tracing::Trace::current(here()).builder().depth() != 1)
     throw nb::value_error("the code of a kernel ends inside a block that it has opened");
 }
 
 void add_kernels(nb::module_& m) {
-  nb::class_<Kernel>(m, "Kernel", "A kernel of which all types are known.")
+  nb::class_<Kernel>(m, "Kernel", nb::type_slots(kernel_slots), "A kernel of which all types are known.")
       .def(
           "__init__",
           [](Kernel* self, std::string name, std::string_view file, int line, nb::sequence params, nb::object body,
@@ -133,7 +212,7 @@ void add_kernels(nb::module_& m) {
                    })
       .def("dump", &ir_text, nb::arg("form") = "ir")
       .def("ir_hash", &ir_hash);
-  nb::class_<KernelHandle>(m, "KernelHandle", nb::dynamic_attr(), nb::is_weak_referenceable(),
+  nb::class_<KernelHandle>(m, "KernelHandle", nb::type_slots(handle_slots), nb::is_weak_referenceable(),
                            "The base of the package's kernels.")
       .def(nb::init<>())
       .def_prop_rw(

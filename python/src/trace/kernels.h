@@ -7,6 +7,7 @@
 #include "../../../frontend/kernels/kernel.h"
 #include "../held.h"
 #include "array_refs.h"
+#include "kernel_ids.h"
 
 namespace weft::python {
 
@@ -36,11 +37,20 @@ class Kernel {
   const std::vector<Param>& params() const { return params_; }
   const std::vector<Part>& parts() const { return parts_; }
 
+  /// For the collector of cycles: the body, and its end. While tapes and graphs hold the kernel, the body is theirs
+  /// too.
+  PyObject* body() const { return core_.use_count() == 1 && state_->body ? state_->body->get().ptr() : nullptr; }
+  void clear();
+  /// What the kernel does by ids among its arguments. The first call traces the kernel for it, if it takes numbers of
+  /// 64 bits at all. Under the GIL. Errors: none: a kernel that cannot be traced says so when it is launched.
+  const KernelIds& ids();
+
  private:
   /// Shared with the body, which may outlive this object.
   struct State {
     std::vector<Param> params;
-    HeldPointer body;
+    mutable HeldPointer body;  ///< null once the collector of cycles has ended the kernel
+    mutable KernelIds ids;     ///< under the GIL
   };
   static void trace(const State& state);
   void add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
@@ -48,6 +58,8 @@ class Kernel {
 
   std::vector<Param> params_;
   std::vector<Part> parts_;
+  bool ids_are_known_ = true;
+  std::shared_ptr<const State> state_;
   std::shared_ptr<detail::KernelCore> core_;
 };
 

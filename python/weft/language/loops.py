@@ -7,7 +7,7 @@ from ..types import scalars
 from . import expressions, operators
 from .emitter import Local
 from .tree.names import contains, stored_in
-from .structures.queries import QueryValue
+from .structures.queries import QueryValue, RayHits
 from .values import Static, TupleValue, Value, adapted, literal, name_of_type
 
 DEFAULT_MAX_UNROLL = 16
@@ -32,6 +32,9 @@ def for_loop(e, node):
         range_loop(e, node, bounds)
         return
     items = expressions.evaluate(e, over)
+    if isinstance(items, RayHits):
+        hits_loop(e, node, items)
+        return
     if isinstance(items, QueryValue):
         query_loop(e, node, items)
         return
@@ -71,6 +74,21 @@ def query_loop(e, node, query):
         _weft.while_body(more.id)
         with bound_counter(e, node, Value(scalars.int32, _weft.get(found), nonneg=True)):
             statements.block(e, node.body)
+    e.loops.pop()
+    _weft.close_while()
+
+
+def hits_loop(e, node, query):
+    """``for hit in wp.mesh_query_ray_all(...)``: the body runs for each hit."""
+    from . import statements
+
+    _weft.open_while()
+    e.loops.append("dynamic")
+    with e.region():
+        more, hit = query.hit()
+        _weft.while_body(more.id)
+        e.bind(node.target.id, hit)
+        statements.block(e, node.body)
     e.loops.pop()
     _weft.close_while()
 

@@ -4,15 +4,19 @@ import ast
 
 from ... import _weft
 from ...types import scalars
+from ...types.annotations import ArrayType
 from ...types.named import NAMED
 from ...types.structs import struct
 from .. import library, operators
 from ..emitter import adapted_to
 from ..errors import CodegenError, CodegenKeyError
-from ..values import StructValue, Value
+from ..values import ArrayValue, StructValue, Value
 
 vec3 = NAMED["vec3"]
 U64, F32, I32 = scalars.uint64, scalars.float32, scalars.int32
+# The kinds of structures, as the module tells them apart, by how the names of their functions begin.
+MESH, BVH = 1, 2
+ID_KINDS = {"mesh": MESH, "bvh": BVH, "hash": 4, "volume": 8}
 
 
 @struct
@@ -39,6 +43,15 @@ class MeshQueryRay:
     normal: vec3
 
 
+@struct
+class MeshArrays:
+    """The arrays of a mesh, which a kernel reads: positions, three indices for each face, velocities."""
+
+    points: ArrayType(vec3, 1)
+    indices: ArrayType(I32, 1)
+    velocities: ArrayType(vec3, 1)
+
+
 class QueryValue:
     """A query that a kernel goes through with a loop."""
 
@@ -61,13 +74,48 @@ class QueryValue:
         return Value(scalars.bool, (more,)), Value(I32, (number,), nonneg=True)
 
 
-def typed(name, args, kinds, names=()):
-    """The arguments as values of the given types, keywords among them. Errors: CodegenError for others."""
+class RayHits(QueryValue):
+    """All hits of a ray, which a kernel goes through with a for loop."""
+
+    def hit(self):
+        """Emits the step to the next hit. Returns whether there is one, and the hit."""
+        more, t, u, v, sign, normal, face = self.native.next()
+        fields = {"sign": sign, "t": t, "u": u, "v": v}
+        fields = {name: Value(F32, (number,)) for name, number in fields.items()}
+        fields.update(normal=Value(vec3, normal), face=Value(I32, (face,), nonneg=True))
+        fields["result"] = found = Value(scalars.bool, (more,))
+        return found, StructValue(MeshQueryRay, {name: fields[name] for name in MeshQueryRay._wp_layout_})
+
+
+class MeshTree:
+    """The hierarchy over the triangles of a mesh, which queries of hierarchies take in place of an id."""
+
+    __slots__ = ("mesh",)
+    stays = True
+
+    def __init__(self, mesh):
+        self.mesh = mesh  # the mesh's id
+
+    @property
+    def type(self):
+        """The hierarchy itself: functions that take it are traced in place."""
+        return self
+
+
+def typed(name, args, kinds, names=(), id_kind=None):
+    r"""The arguments as values of the given types, keywords among them. The first one, if it is an id, is noted as one, so
+    that launches check it.
+
+    \param id_kind  of the structure that it names; None: by the function's name
+    Errors: CodegenError for others.
+    """
     values = [*args.values, *(args.keywords[n] for n in names[len(args) :] if n in args.keywords)]
     made = [adapted_to(v, kind) for v, kind in zip(values, kinds)]
     fits = len(values) <= len(kinds) and all(isinstance(v, Value) for v in made)
     if not fits or any(v.type.native is not kind.native for v, kind in zip(made, kinds)):
         library.no_form(name, values)
+    if made and kinds[0] is U64:
+        _weft.use_id(made[0].id, id_kind or ID_KINDS[name.partition("_")[0]])
     return made
 
 
@@ -131,10 +179,12 @@ def mesh_query_ray(args):
 
 
 def refuse_root(name, args, count):
-    """Refuses the argument `root`, unless it is -1, which means the whole tree."""
+    """Refuses the argument `root` of a mesh's query, unless it is -1, which means the whole mesh: there are no groups of
+    triangles.
+    """
     root = args.keywords.get("root", args.values[count] if len(args) > count else None)
     if root is not None and getattr(root, "literal", None) != -1:
-        raise CodegenError(f"{name}(): a root other than the whole tree is not supported yet")
+        raise CodegenError(f"{name}(): meshes have no groups of triangles, so that a query has no root but the whole mesh")
 
 
 def plain(name, native, kinds, names, roots=None):
@@ -164,8 +214,6 @@ def begin(name, kinds, names):
 
     def handler(args):
         grouped = name == "hash_grid_query" and len(args) + len(args.keywords) > len(kinds)
-        if name.startswith("bvh"):
-            refuse_root(name, args, len(kinds))
         inputs = typed(name, first(args, len(kinds)), kinds, names)
         if len(inputs) != len(kinds):
             library.no_form(name, args.values)
@@ -178,13 +226,42 @@ def begin(name, kinds, names):
     return handler
 
 
+def tree_query(name, args, kinds, names):
+    """The inputs of a query of a hierarchy, and where it begins: the scalar of the root, if one is given, and whether the
+    hierarchy is that of a mesh. Errors: CodegenError for other arguments.
+    """
+    given = first(args, len(kinds))
+    tree = given.values[0] if given.values else given.keywords.get("id")
+    of_mesh = isinstance(tree, MeshTree)
+    if of_mesh:
+        given.values = [tree.mesh, *given.values[1:]]
+        given.keywords = {n: v for n, v in given.keywords.items() if n != "id"}
+    inputs = typed(name, given, kinds, names, MESH if of_mesh else BVH)
+    root = args.keywords.get("root", args.values[len(kinds)] if len(args) > len(kinds) else None)
+    root = None if root is None else adapted_to(root, I32)
+    if len(inputs) != len(kinds) or root is not None and getattr(root, "type", None) is not I32:
+        library.no_form(name, [*args.values, *args.keywords.values()])
+    whole = root is None or root.literal == -1
+    return inputs, (() if whole else root.ids, of_mesh)
+
+
+def begin_in_tree(name, kinds, names):
+    """A function that begins a query of a hierarchy, of all of it or below a root."""
+
+    def handler(args):
+        inputs, place = tree_query(name, args, kinds, names)
+        return QueryValue(name, getattr(_weft, name)(inputs[0].id, *(v.ids for v in inputs[1:]), *place))
+
+    return handler
+
+
 def bvh_query_ray(args):
     """Begins a query for the boxes that a ray meets, as far as the steps say, or however far."""
-    inputs = typed("bvh_query_ray", first(args, 3), (U64, vec3, vec3), ("id", "start", "dir"))
-    refuse_root("bvh_query_ray", args, 3)
+    inputs, place = tree_query("bvh_query_ray", args, (U64, vec3, vec3), ("id", "start", "dir"))
     limit, far = length_of_query(args)
     far = (_weft.constant(_weft.FLOAT32, 3.0e38),) if far is None else far.ids
-    return QueryValue("bvh_query_ray", _weft.bvh_query_ray(inputs[0].id, inputs[1].ids, inputs[2].ids, far), limit)
+    native = _weft.bvh_query_ray(inputs[0].id, inputs[1].ids, inputs[2].ids, far, *place)
+    return QueryValue("bvh_query_ray", native, limit)
 
 
 def bvh_query_capsule(args):
@@ -193,10 +270,7 @@ def bvh_query_capsule(args):
     Errors: CodegenError where no step says it.
     """
     names = ("id", "start", "dir", "radius")
-    inputs = typed("bvh_query_capsule", first(args, 4), (U64, vec3, vec3, F32), names)
-    if len(inputs) != 4:
-        library.no_form("bvh_query_capsule", args.values)
-    refuse_root("bvh_query_capsule", args, 4)
+    inputs, place = tree_query("bvh_query_capsule", args, (U64, vec3, vec3, F32), names)
     limit, far = length_of_query(args)
     if far is None:
         raise CodegenError(
@@ -205,7 +279,8 @@ def bvh_query_capsule(args):
         )
     tree, start, way, radius = inputs
     end = operators.binary("add", start, operators.binary("mul", way, far))
-    return QueryValue("bvh_query_capsule", _weft.bvh_query_capsule(tree.id, start.ids, end.ids, radius.ids), limit)
+    native = _weft.bvh_query_capsule(tree.id, start.ids, end.ids, radius.ids, *place)
+    return QueryValue("bvh_query_capsule", native, limit)
 
 
 def length_of_query(args):
@@ -268,6 +343,47 @@ def step(name):
     return handler
 
 
+def mesh_query_ray_all(args):
+    """Begins a query for all hits of a ray, in order: ``for hit in wp.mesh_query_ray_all(id, start, dir, max_t)``."""
+    kinds = (U64, vec3, vec3, F32)
+    inputs = typed("mesh_query_ray_all", first(args, 4), kinds, ("id", "start", "dir", "max_t"))
+    if len(inputs) == 3:
+        inputs.append(Value(F32, (_weft.constant(_weft.FLOAT32, 3.0e38),)))
+    if len(inputs) != 4:
+        library.no_form("mesh_query_ray_all", args.values)
+    mesh, start, way, most = inputs
+    return RayHits("mesh_query_ray_all", _weft.mesh_query_ray_all(mesh.id, start.ids, way.ids, most.ids))
+
+
+def mesh_get(args):
+    """The arrays of a mesh, to read."""
+    (mesh,) = typed_id("mesh_get", args)
+    arrays = zip(MeshArrays._wp_layout_.items(), _weft.mesh_arrays(mesh.id))
+    return StructValue(MeshArrays, {n: ArrayValue(ReadOnlyRef(ref), kind.dtype, n) for (n, kind), ref in arrays})
+
+
+def mesh_get_bvh(args):
+    """The hierarchy over the triangles of a mesh, for queries of hierarchies."""
+    return MeshTree(*typed_id("mesh_get_bvh", args))
+
+
+def typed_id(name, args):
+    """The one argument of a function, an id."""
+    inputs = typed(name, args, (U64,), ("id",))
+    if len(inputs) != 1:
+        library.no_form(name, args.values)
+    return inputs
+
+
+def refused(name, why):
+    """A function that there is not."""
+
+    def handler(args):
+        raise CodegenError(f"{name}(): {why}")
+
+    return handler
+
+
 POINT = ("id", "face", "bary_u", "bary_v")
 
 HANDLERS = {
@@ -292,11 +408,18 @@ HANDLERS = {
     "mesh_get_point": plain("mesh_get_point", "mesh_get_point", (U64, I32), ("id", "index")),
     "mesh_get_velocity": plain("mesh_get_velocity", "mesh_get_velocity", (U64, I32), ("id", "index")),
     "mesh_get_index": plain("mesh_get_index", "mesh_get_index", (U64, I32), ("id", "index")),
+    "mesh_get": mesh_get,
+    "mesh_get_bvh": mesh_get_bvh,
+    "mesh_get_group_root": refused("mesh_get_group_root", "meshes have no groups of triangles: make a mesh of each group"),
+    "mesh_face_count": plain("mesh_face_count", "mesh_face_count", (U64,), ("id",)),
+    "mesh_winding_number": plain("mesh_winding_number", "mesh_winding_number", (U64, vec3), ("id", "point")),
+    "mesh_query_ray_all": mesh_query_ray_all,
+    "bvh_get_group_root": plain("bvh_get_group_root", "bvh_get_group_root", (U64, I32), ("id", "group")),
     "mesh_query_aabb": begin("mesh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
     "mesh_query_sphere": begin("mesh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
-    "bvh_query_aabb": begin("bvh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
+    "bvh_query_aabb": begin_in_tree("bvh_query_aabb", (U64, vec3, vec3), ("id", "low", "high")),
     "bvh_query_ray": bvh_query_ray,
-    "bvh_query_sphere": begin("bvh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
+    "bvh_query_sphere": begin_in_tree("bvh_query_sphere", (U64, vec3, F32), ("id", "center", "radius")),
     "bvh_query_capsule": bvh_query_capsule,
     "hash_grid_query": begin("hash_grid_query", (U64, vec3, F32), ("id", "point", "max_dist")),
     "hash_grid_query_next": step("hash_grid_query_next"),
@@ -307,3 +430,4 @@ HANDLERS = {
 }
 
 from .. import expressions  # noqa: E402  (which call what is here)
+from .read_only import ReadOnlyRef  # noqa: E402

@@ -4,10 +4,12 @@ from ... import _weft
 from ...types import scalars
 from ...types.annotations import value_type
 from ...types.named import NAMED
-from .. import library
+from ...types.structs import struct
+from .. import library, operators
+from ..emitter import adapted_to
 from ..errors import CodegenError
-from .queries import F32, I32, U64, first, results, typed, vec3
-from ..values import Static, Value, name_of_type
+from ..values import ArrayValue, Static, StructValue, Value, fixed, literal, name_of_type
+from .queries import F32, I32, U64, first, plain, refused, results, typed, vec3
 
 vec3i = NAMED["vec3i"]
 # The types of values, and what the library's functions for them are called.
@@ -18,6 +20,31 @@ SUFFIXES = {
 }  # fmt: skip
 SAMPLE = ("id", "uvw", "sampling_mode")
 LOOKUP = ("id", "i", "j", "k")
+CUBIC = 2  # Volume.CUBIC
+
+
+@struct
+class VolumeRay:
+    """Where a ray meets a surface: whether it does, how far along, and the normal toward the greater values."""
+
+    result: bool
+    t: float
+    normal: vec3
+
+
+class SegmentsValue:
+    """The parts of a ray in active space, which a kernel goes through with a loop."""
+
+    __slots__ = ("native",)
+    stays = True
+
+    def __init__(self, native):
+        self.native = native
+
+    @property
+    def type(self):
+        """The parts themselves: functions that take them are traced in place."""
+        return self
 
 
 def dtype_of(name, args, place):
@@ -52,9 +79,18 @@ def sample(name, dtype=None):
             inputs.append(Value(I32, (_weft.constant(_weft.INT32, 0),)))
         if len(inputs) != 3:
             library.no_form(name, args.values)
+        if inputs[2].literal == CUBIC:
+            return cubic(name, kind, inputs)
         return results(f"volume_sample_{SUFFIXES[kind]}", inputs)[0]
 
     return handler
+
+
+def cubic(name, kind, inputs):
+    """The value at a point by Catmull-Rom splines. Errors: CodegenError for integers."""
+    if not issubclass_real(kind):
+        raise CodegenError(f"{name}(): values of type {SUFFIXES[kind]} are sampled closest alone")
+    return results(f"volume_cubic_{SUFFIXES[kind]}", inputs[:2])[0]
 
 
 def issubclass_real(kind):
@@ -76,12 +112,13 @@ def sample_grad(name, dtype=None):
 
     def handler(args):
         kind = dtype or dtype_of(name, args, 4)
-        if not issubclass_real(kind) or SUFFIXES[kind].startswith("vec4"):
+        if not issubclass_real(kind):
             raise CodegenError(f"{name}(): values of type {SUFFIXES[kind]} have no slope")
         inputs = typed(name, first(args, 3), (U64, vec3, I32), SAMPLE)
         if len(inputs) != 3 or len(args) < 4:
             library.no_form(name, args.values)
-        value, slope = results(f"volume_slope_{SUFFIXES[kind]}", inputs[:2])
+        way = "cubic_slope" if inputs[2].literal == CUBIC else "slope"
+        value, slope = results(f"volume_{way}_{SUFFIXES[kind]}", inputs[:2])
         args.assign(3, slope)
         return value
 
@@ -118,13 +155,79 @@ def moved(name, native, parameter):
     return handler
 
 
-def refused(name):
-    """A function that would write a volume: by its id it can only be read."""
+def store(name, dtype=None):
+    """A function that replaces the value of a voxel of a leaf; voxels outside of all leaves stay as they are."""
 
     def handler(args):
-        raise CodegenError(f"{name}(): a volume that is found by its id is read-only; write Volume.native.values()")
+        value = args.keywords.get("value", args.values[4] if len(args) > 4 else None)
+        value = adapted_to(value, dtype) if dtype is not None else fixed(value)
+        kind = value.type if isinstance(value, Value) else None
+        if kind not in SUFFIXES or kind is not (dtype or kind):
+            library.no_form(name, [*args.values, *args.keywords.values()])
+        inputs = voxel(name, args)
+        values = _weft.stored_values(inputs[0].id, kind.native)
+        number = results("volume_lookup_index", inputs)[0]
+        _weft.open_if(operators.binary("ge", number, literal(0)).id)
+        leaf = operators.binary("rshift", number, literal(9))
+        place = operators.binary("bit_and", number, literal(511))
+        values.store((leaf.id, place.id), value.ids)
+        _weft.close_if()
 
     return handler
+
+
+def sample_index(args):
+    """The value at a point of index space among those of an array, in the order of volume_lookup_index()."""
+    names = ("id", "uvw", "sampling_mode", "voxel_data", "background")
+    inputs = typed("volume_sample_index", first(args, 3), (U64, vec3, I32), SAMPLE)
+    rest = [*args.values[3:], *(args.keywords[n] for n in names[max(len(args), 3) :] if n in args.keywords)]
+    if len(inputs) != 3 or len(rest) != 2 or not isinstance(rest[0], ArrayValue):
+        library.no_form("volume_sample_index", [*args.values, *args.keywords.values()])
+    values, background = rest[0], adapted_to(rest[1], rest[0].dtype)
+    if values.dtype not in (F32, vec3) or values.ndim != 1 or getattr(background, "type", None) is not values.dtype:
+        raise CodegenError(
+            "volume_sample_index(): the values of voxels are an array of one dimension of float32 or vec3f, with a "
+            "background of the same type; other values are found by volume_lookup_index()"
+        )
+    if not isinstance(values.ref, _weft.ArrayRef):
+        raise CodegenError("volume_sample_index(): the values of voxels are no indexed array and no view")
+    volume, point, way = inputs
+    made = _weft.volume_sample_index(volume.id, point.ids, way.id, values.ref, background.ids)
+    return Value(values.dtype, made)
+
+
+def ray(args):
+    """The first place on a ray of world space at which a volume's values pass a number."""
+    names = ("id", "start", "dir", "max_t", "value")
+    kind = dtype_of("volume_ray", args, 5) if len(args) > 5 or "dtype" in args.keywords else F32
+    if kind not in scalars.FLOATS:
+        raise CodegenError(f"volume_ray(): values of type {SUFFIXES[kind]} have no surface")
+    inputs = typed("volume_ray", first(args, 5), (U64, vec3, vec3, F32, F32), names)
+    if len(inputs) == 4:
+        inputs.append(Value(F32, (_weft.constant(_weft.FLOAT32, 0.0),)))
+    if len(inputs) != 5:
+        library.no_form("volume_ray", args.values)
+    return StructValue(VolumeRay, dict(zip(VolumeRay._wp_layout_, results(f"volume_ray_{SUFFIXES[kind]}", inputs))))
+
+
+def segments(args):
+    """Begins a walk through the parts of a ray of world space that lie in leaves and in active tiles."""
+    inputs = typed("volume_segments", args, (U64, vec3, vec3, F32), ("id", "start", "dir", "max_t"))
+    if len(inputs) != 4:
+        library.no_form("volume_segments", args.values)
+    volume, start, way, most = inputs
+    return SegmentsValue(_weft.VolumeSegments(volume.id, start.ids, way.ids, most.ids))
+
+
+def segments_next(args):
+    """Goes to the next part, and writes where it begins and ends into the caller's variables."""
+    args.expect("volume_segments_next", 3)
+    if not isinstance(args[0], SegmentsValue):
+        library.no_form("volume_segments_next", args.values)
+    more, begin, end = args[0].native.next()
+    args.assign(1, Value(F32, (begin,)))
+    args.assign(2, Value(F32, (end,)))
+    return Value(scalars.bool, (more,))
 
 
 vec3f = NAMED["vec3f"]
@@ -142,6 +245,19 @@ HANDLERS = {
     "volume_lookup_v": lookup("volume_lookup_v", vec3f),
     "volume_lookup_i": lookup("volume_lookup_i", I32),
     "volume_lookup_index": lookup_index,
+    "volume_store": store("volume_store"),
+    "volume_store_f": store("volume_store_f", F32),
+    "volume_store_v": store("volume_store_v", vec3f),
+    "volume_store_i": store("volume_store_i", I32),
+    "volume_sample_index": sample_index,
+    "volume_sample_grad_index": refused(
+        "volume_sample_grad_index", "a tape computes the gradient of volume_sample_index() by the point"
+    ),
+    "volume_voxel_count": plain("volume_voxel_count", "volume_voxel_count", (U64,), ("id",)),
+    "volume_voxel": plain("volume_voxel", "volume_voxel", (U64, I32), ("id", "number")),
+    "volume_ray": ray,
+    "volume_segments": segments,
+    "volume_segments_next": segments_next,
     "volume_index_to_world": moved("volume_index_to_world", "volume_index_to_world", "uvw"),
     "volume_world_to_index": moved("volume_world_to_index", "volume_world_to_index", "xyz"),
     "volume_index_to_world_dir": moved("volume_index_to_world_dir", "volume_index_to_world_dir", "uvw"),
@@ -149,5 +265,3 @@ HANDLERS = {
     "volume_transform": moved("volume_transform", "volume_index_to_world", "uvw"),
     "volume_transform_inv": moved("volume_transform_inv", "volume_world_to_index", "xyz"),
 }
-for _name in ("volume_store", "volume_store_f", "volume_store_v", "volume_store_i"):
-    HANDLERS[_name] = refused(_name)

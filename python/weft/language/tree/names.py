@@ -151,9 +151,10 @@ WRITERS = {
     "sample_unit_disk", "sample_unit_sphere_surface", "sample_unit_sphere", "sample_unit_hemisphere_surface",
     "sample_unit_hemisphere", "sample_unit_square", "sample_unit_cube", "sample_unit_hypercube", "svd3", "svd2", "qr3",
     "eig3", "quat_to_axis_angle", "mesh_query_point", "mesh_query_ray", "mesh_query_point_no_sign",
-    "mesh_query_point_sign_normal", "mesh_query_point_sign_winding_number", "mesh_query_furthest_point_no_sign",
-    "mesh_query_next", "mesh_query_aabb_next", "bvh_query_next", "hash_grid_query_next", "transform_set_translation",
-    "transform_set_rotation",
+    "mesh_query_point_sign_normal", "mesh_query_point_sign_parity", "mesh_query_point_sign_winding_number",
+    "mesh_query_furthest_point_no_sign", "mesh_query_next", "mesh_query_aabb_next", "bvh_query_next",
+    "hash_grid_query_next", "volume_sample_grad", "volume_sample_grad_f", "volume_segments_next",
+    "transform_set_translation", "transform_set_rotation",
 }  # fmt: skip
 
 

@@ -3,37 +3,18 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
+#include <utility>
 
 #include "../../../runtime/array_create.h"
 #include "../../../runtime/launch.h"
-#include "../../../runtime/volume/volume.h"
+#include "../../../runtime/volume/volume_query.h"
 #include "../../../runtime/volume/volume_surface.h"
 #include "../module.h"
-#include "arrays.h"
+#include "live_ids.h"
+#include "volume_values.h"
 
 namespace weft::python {
 
-namespace {
-
-VolumeCodec codec_from(const std::string& name) {
-  if (name == "none") return VolumeCodec::none;
-  if (name == "zip") return VolumeCodec::zip;
-  if (name == "blosc") return VolumeCodec::blosc;
-  throw nb::value_error("a codec is \"none\", \"zip\" or \"blosc\"");
-}
-
-/// Calls f<T>() for the C++ type of a volume's values. Errors: TypeError for elements that no volume has.
-template <class F>
-auto for_values(const DType& dtype, F f) {
-#define WEFT_CASE(T, kind, S, slope) \
-  if (&dtype == &TypeOf<T>::get()) return f.template operator()<T>();
-  WEFT_VOLUME_TYPES(WEFT_CASE)
-#undef WEFT_CASE
-  throw nb::type_error((dtype.name + " is no type of a volume's values").c_str());
-}
-
-/// The type of a volume's values; null for index grids.
 const DType* values_of(const Volume& volume) {
   switch (volume.info().type) {
 #define WEFT_CASE(T, kind, S, slope) \
@@ -44,23 +25,14 @@ const DType* values_of(const Volume& volume) {
   }
 }
 
-template <class T>
-T value_from(const std::vector<double>& numbers) {
-  if (int(numbers.size()) != Flat<T>::count)
-    throw nb::type_error(("a background of " + std::to_string(Flat<T>::count) + " numbers is wanted").c_str());
-  using S = typename Flat<T>::scalar;
-  if constexpr (Scalar<T>) {
-    return T(S(numbers[0]));
-  } else {
-    T value{};
-    for (int k = 0; k < Flat<T>::count; ++k) value[k] = S(numbers[std::size_t(k)]);
-    return value;
-  }
+Array values_array(const Volume& volume) {
+  const DType* const type = values_of(volume);
+  if (!type) throw nb::type_error("an index grid has no values");
+  return for_values(*type, [&]<class T>() { return Array(*type, volume.values<T>()); });
 }
 
-Volume make_volume(nb::handle dtype, nb::handle voxels, bool all, const std::vector<double>& background,
-                   const std::vector<double>& matrix, const std::vector<double>& translation, const std::string& name,
-                   std::tuple<int, int, int> room) {
+VolumeOptions volume_options(const std::vector<double>& matrix, const std::vector<double>& translation,
+                             const std::string& name, std::tuple<int, int, int> room) {
   if (matrix.size() != 9 || translation.size() != 3)
     throw nb::type_error("a transform is a matrix of 9 numbers and a translation of 3");
   VolumeOptions options;
@@ -68,8 +40,24 @@ Volume make_volume(nb::handle dtype, nb::handle voxels, bool all, const std::vec
   for (int k = 0; k < 9; ++k) options.matrix(k / 3, k % 3) = matrix[std::size_t(k)];
   options.translation = {translation[0], translation[1], translation[2]};
   options.room = {std::get<0>(room), std::get<1>(room), std::get<2>(room)};
+  return options;
+}
+
+namespace {
+
+VolumeCodec codec_from(const std::string& name) {
+  if (name == "none") return VolumeCodec::none;
+  if (name == "zip") return VolumeCodec::zip;
+  if (name == "blosc") return VolumeCodec::blosc;
+  throw nb::value_error("a codec is \"none\", \"zip\" or \"blosc\"");
+}
+
+VolumeObject make_volume(nb::handle dtype, nb::handle voxels, bool all, const std::vector<double>& background,
+                         const std::vector<double>& matrix, const std::vector<double>& translation,
+                         const std::string& name, std::tuple<int, int, int> room) {
+  const VolumeOptions options = volume_options(matrix, translation, name, room);
   const auto at = typed<vec3i>(voxels, "the voxels of a volume");
-  return for_values(type_from(dtype), [&]<class T>() {
+  return for_values(type_from(dtype), [&]<class T>() -> VolumeObject {
     const T value = value_from<T>(background);
     nb::gil_scoped_release released;
     return all ? Volume::allocate_by_tiles<T>(at, value, options) : Volume::allocate_by_voxels<T>(at, value, options);
@@ -88,6 +76,21 @@ weft::Array<vec3i> leaves_of(const Volume& volume) {
   const auto corners = weft::empty<vec3i>(volume.device(), leaves);
   if (leaves > 0) launch(list, leaves, volume, corners);
   return corners;
+}
+
+/// The active voxels of an index grid, leaf by leaf, and the number of each.
+std::pair<weft::Array<vec3i>, weft::Array<int>> numbered_voxels(const Volume& volume) {
+  static const auto list = kernel("list voxels", [](Var<VolumeArrays> volume, Arr<vec3i> voxels, Arr<int> numbers) {
+    Int n = tid();
+    const Vec3i voxel = volume_voxel(volume, n);
+    voxels[n] = voxel;
+    numbers[n] = volume_lookup_index(volume, voxel);
+  });
+  const std::int64_t count = volume.info().voxels;
+  const auto voxels = weft::empty<vec3i>(volume.device(), count);
+  const auto numbers = weft::empty<int>(volume.device(), count);
+  if (count > 0) launch(list, count, volume, voxels, numbers);
+  return {voxels, numbers};
 }
 
 nb::dict facts_of(const Volume& volume) {
@@ -109,6 +112,10 @@ nb::dict facts_of(const Volume& volume) {
   facts["matrix"] = matrix;
   facts["background"] = background;
   return facts;
+}
+
+std::uint64_t id_of(const VolumeObject& volume) {
+  return volume.live.keep(volume.device(), volume.id(), {kVolumeId, &volume});
 }
 
 template <class T>
@@ -136,13 +143,13 @@ nb::object surface_of_block(nb::handle values, double value, const std::vector<f
 }  // namespace
 
 void add_volumes(nb::module_& m) {
-  nb::class_<Volume>(m, "Volume", nb::dynamic_attr(), nb::is_weak_referenceable(), "A sparse grid of voxels.")
+  nb::class_<VolumeObject>(m, "Volume", nb::dynamic_attr(), nb::is_weak_referenceable(), "A sparse grid of voxels.")
       .def_static(
           "make_from_file",
           [](const std::string& path, nb::handle device, const std::string& name, int index) {
             const Device on = device_from(device);
             nb::gil_scoped_release released;
-            return Volume::load(on, path, {name, index});
+            return VolumeObject(Volume::load(on, path, {name, index}));
           },
           nb::arg("path"), nb::arg("device").none(), nb::arg("name"), nb::arg("index"))
       .def_static(
@@ -151,47 +158,48 @@ void add_volumes(nb::module_& m) {
             const Device on = device_from(device);
             const std::span content(reinterpret_cast<const std::byte*>(file.c_str()), file.size());
             nb::gil_scoped_release released;
-            return Volume::load(on, content, {name, index});
+            return VolumeObject(Volume::load(on, content, {name, index}));
           },
           nb::arg("file"), nb::arg("device").none(), nb::arg("name"), nb::arg("index"))
-      .def_static("make_from_array",
-                  [](nb::handle array) { return Volume(typed<std::uint8_t>(array, "the memory of a volume")); })
+      .def_static(
+          "make_from_array",
+          [](nb::handle array) { return VolumeObject(Volume(typed<std::uint8_t>(array, "the memory of a volume"))); })
       .def_static("make", &make_volume, nb::arg("dtype"), nb::arg("voxels"), nb::arg("all"), nb::arg("background"),
                   nb::arg("matrix"), nb::arg("translation"), nb::arg("name"), nb::arg("room"))
       .def_static("names", [](const std::string& path) { return Volume::names(path); })
-      .def_prop_ro("id", [](const Volume& volume) { return volume.id(); })
-      .def_prop_ro("native_device", [](const Volume& volume) { return volume.device(); })
-      .def("facts", &facts_of)
+      .def_prop_ro("id", &id_of)
+      .def_prop_ro("native_device", [](const VolumeObject& volume) { return volume.device(); })
+      .def("facts", [](const VolumeObject& volume) { return facts_of(volume); })
       .def("value_type",
-           [](const Volume& volume) -> nb::object {
+           [](const VolumeObject& volume) -> nb::object {
              const DType* const type = values_of(volume);
              return type ? type->object() : nb::none();
            })
-      .def("values",
-           [](const Volume& volume) {
-             const DType* const type = values_of(volume);
-             if (!type) throw nb::type_error("an index grid has no values");
-             return for_values(*type, [&]<class T>() { return make_object(Array(*type, volume.values<T>())); });
+      .def("values", [](const VolumeObject& volume) { return make_object(values_array(volume)); })
+      .def("leaves", [](const VolumeObject& volume) { return object_for(leaves_of(volume)); })
+      .def("voxels",
+           [](const VolumeObject& volume) {
+             const auto [voxels, numbers] = numbered_voxels(volume);
+             return nb::make_tuple(object_for(voxels), object_for(numbers));
            })
-      .def("leaves", [](const Volume& volume) { return object_for(leaves_of(volume)); })
       .def("rebuild",
-           [](Volume& volume, nb::handle voxels, bool all) {
+           [](VolumeObject& volume, nb::handle voxels, bool all) {
              const auto at = typed<vec3i>(voxels, "the voxels of a volume");
              nb::gil_scoped_release released;
              all ? volume.rebuild_by_tiles(at) : volume.rebuild_by_voxels(at);
            })
       .def("save",
-           [](const Volume& volume, const std::string& path, const std::string& codec) {
+           [](const VolumeObject& volume, const std::string& path, const std::string& codec) {
              const VolumeCodec by = codec_from(codec);
              nb::gil_scoped_release released;
              volume.save(path, by);
            })
       .def("bytes",
-           [](const Volume& volume) {
+           [](const VolumeObject& volume) {
              const std::vector<std::byte> grid = volume.bytes();
              return nb::bytes(grid.data(), grid.size());
            })
-      .def("surface", [](const Volume& volume, double value) {
+      .def("surface", [](const VolumeObject& volume, double value) {
         VolumeSurface surface;
         {
           nb::gil_scoped_release released;

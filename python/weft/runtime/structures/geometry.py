@@ -2,10 +2,12 @@
 
 import typing
 
-from .. import _weft
-from ..types import scalars
-from ..types.named import NAMED
-from .device import device_from, get_device, of_native
+from ... import _weft
+from ...types import scalars
+from ...types.named import NAMED
+from ..array import array
+from ..device import device_from, get_device, of_native
+from .mesh_data import load_mesh, save_mesh
 
 vec3 = NAMED["vec3"]
 
@@ -79,7 +81,9 @@ class Mesh(_weft.Mesh):
         if indices.ndim > 1:
             raise RuntimeError("Mesh indices should be a flattened 1d array of indices")
         if groups is not None:
-            raise RuntimeError("groups of triangles are not supported yet")
+            raise RuntimeError(
+                "groups of triangles are not supported: make a mesh of each group, or a Bvh with groups over their boxes"
+            )
         if bvh_leaf_size is not None and bvh_leaf_size < 1:
             raise ValueError(f"bvh_leaf_size must be greater than or equal to 1, current value: {bvh_leaf_size}")
         builder = builder_named(bvh_constructor)
@@ -91,6 +95,21 @@ class Mesh(_weft.Mesh):
         self.velocities_ = self.given_velocities = velocities
         self.indices = indices
         self.groups = groups
+
+    @classmethod
+    def of(cls, data, device=None, **options):
+        """A mesh of MeshData (of a file, or of ``wp.shapes``) on a device; `options` are those of the class."""
+        points = array(data.points, dtype=vec3, device=device)
+        return cls(points, array(data.indices, dtype=scalars.int32, device=device), **options)
+
+    @classmethod
+    def load(cls, path, device=None, **options):
+        """A mesh of a file, see load_mesh(); `options` are those of the class."""
+        return cls.of(load_mesh(path), device, **options)
+
+    def save(self, path):
+        """Writes a file with the points as they are now, see save_mesh()."""
+        save_mesh(path, self.points, self.indices)
 
     @property
     def points(self):
@@ -139,13 +158,18 @@ def builder_named(name):
 
 
 class Bvh(_weft.Bvh):
-    """A hierarchy of boxes, given by the arrays of their lower and upper corners (vec3).
+    r"""A hierarchy of boxes, given by the arrays of their lower and upper corners (vec3).
 
-    After changes of the corners call refit(), or rebuild() where they moved far.
+    After changes of the corners call refit(), or rebuild() where they moved far. `ignored()` is the number of boxes that are
+    none (a NaN, a lower corner above the upper one), which nothing finds; `depth()` the number of nodes on the longest path.
+
+    \param groups  (n) int32: queries may look at the boxes of one number alone, below bvh_get_group_root()
+    \param curve_bits  30 or 60: the bits of a box's place along the curve by which the tree is built. 60 tell small parts of
+                       a large scene apart, and take about twice as long
     Errors: RuntimeError for arrays of other types, lengths or devices.
     """
 
-    def __init__(self, lowers, uppers, constructor=None, groups=None, leaf_size=1):
+    def __init__(self, lowers, uppers, constructor=None, groups=None, leaf_size=1, curve_bits=30):
         if len(lowers) != len(uppers):
             raise RuntimeError("The same number of lower and upper bounds must be provided")
         if lowers.native_device != uppers.native_device:
@@ -158,25 +182,35 @@ class Bvh(_weft.Bvh):
                 raise RuntimeError("groups must have the same length as lowers/uppers")
         if leaf_size < 1:
             raise ValueError(f"leaf_size must be greater than or equal to 1, current value: {leaf_size}")
-        super().__init__(lowers, uppers, groups, builder_named(constructor), leaf_size)
+        super().__init__(lowers, uppers, groups, builder_named(constructor), leaf_size, curve_bits)
         self.device = of_native(lowers.native_device)
         self.lowers = lowers
         self.uppers = uppers
         self.groups = groups
 
+    def rebuild(self, constructor=None):
+        """Builds the tree anew, of the corners as they are now, in the way in which it was built first. Errors: ValueError for
+        the name of no way.
+        """
+        builder_named(constructor)
+        super().rebuild()
+
 
 class HashGrid(_weft.HashGrid):
-    """Points in the cells of a grid that is hashed to dim_x * dim_y * dim_z cells. build() sorts points into it.
+    r"""Points in the cells of a grid that is hashed to dim_x * dim_y * dim_z cells. build() sorts points into it.
+    `ignored()` is the number of points that are in no cell, as a coordinate is not finite.
 
+    \param deterministic  keeps the points of a cell in the order of their numbers, so that sums over neighbours are the same
+                          in each run; grids on the processor and with groups always do
     Errors: RuntimeError for dimensions that are not positive.
     """
 
-    def __init__(self, dim_x, dim_y, dim_z, device=None, dtype=None):
+    def __init__(self, dim_x, dim_y, dim_z, device=None, dtype=None, deterministic=False):
         if dtype is not None and dtype not in (float, scalars.float32):
             raise TypeError(f"Unsupported dtype {dtype} for HashGrid. Supported types: float32")
         if min(dim_x, dim_y, dim_z) < 1:
             raise RuntimeError("Hash grid dimensions must be positive")
-        super().__init__(dim_x, dim_y, dim_z, device_from(device))
+        super().__init__(dim_x, dim_y, dim_z, device_from(device), deterministic)
         self.device = get_device(device)
 
     def build(self, points, radius, groups=None):
