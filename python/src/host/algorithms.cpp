@@ -37,7 +37,7 @@ void scan(const Array& in, const Array& out, bool inclusive) {
   expect_same(in, out, "a scan");
   expect_line(in, "a scan");
   expect_line(out, "a scan");
-  nb::gil_scoped_release released;
+  Released released;
   detail::scan(in, out, type, inclusive, {});
 }
 
@@ -54,7 +54,7 @@ void reduce(detail::Reduction reduction, const Array& a, const Array* b, const A
   if (a.dtype().is_struct() || a.dtype().count() != out.dtype().count() || !ir::is_numeric(in_type) ||
       ir::bytes(in_type) < 4 || !(in_type == out_type || (in_type == ir::Type::f32 && out_type == ir::Type::f64)))
     throw nb::type_error((std::string(what) + " of " + a.dtype().name + " gives no " + out.dtype().name).c_str());
-  nb::gil_scoped_release released;
+  Released released;
   detail::reduce(reduction, a, b, out, {a.dtype().count(), in_type, out_type}, {});
 }
 
@@ -67,7 +67,7 @@ void sort_pairs(const Array& keys, const Array& values, int begin_bit, int end_b
   SortOptions options;
   options.begin_bit = begin_bit;
   options.end_bit = end_bit;
-  nb::gil_scoped_release released;
+  Released released;
   detail::radix_sort(keys, &values, type, options);
 }
 
@@ -81,14 +81,14 @@ void segmented_sort(const Array& keys, const Array* values, const Array& offsets
     throw nb::type_error("the values of a sort have 4 or 8 bytes");
   if (&offsets.dtype() != &scalar_type_of(ir::Type::i32))
     throw nb::type_error("the offsets of a sort in segments are of int32");
-  nb::gil_scoped_release released;
+  Released released;
   detail::segmented_sort(keys, values, offsets, type, {});
 }
 
 void sort_keys(const Array& keys) {
   const ir::Type type = number_type(keys, "a sort");
   expect_line(keys, "a sort");
-  nb::gil_scoped_release released;
+  Released released;
   detail::radix_sort(keys, nullptr, type, {});
 }
 
@@ -99,7 +99,7 @@ void encode_runs(const Array& in, const Array& values, const Array& lengths, con
   for (const Array* a : {&lengths, &count})
     if (&a->dtype() != &scalar_type_of(ir::Type::i32))
       throw nb::type_error("the lengths of runs, and their number, are arrays of int32");
-  nb::gil_scoped_release released;
+  Released released;
   detail::run_length_encode(in, values, lengths, count, type, {});
 }
 
@@ -108,7 +108,7 @@ void histogram(const Array& x, const Array& counts, double low, double high) {
   const ir::Type type = number_type(x, "a histogram");
   for (const Array* a : {&x, &counts}) expect_line(*a, "a histogram");
   expect_integers(counts, "the counts of a histogram");
-  nb::gil_scoped_release released;
+  Released released;
   detail::histogram(x, counts, type, low, high, {});
 }
 
@@ -133,7 +133,7 @@ void compact(const Array& in, const Array& flags, const Array& out, const Array&
                           in.dtype().name + ": compact_indices() gives their places")
                              .c_str());
   const bool bools = flags_are_bool(flags);
-  nb::gil_scoped_release released;
+  Released released;
   detail::compact(in, flags, bools, out, count, {});
 }
 
@@ -143,7 +143,7 @@ void compact_indices(const Array& flags, const Array& out, const Array& count) {
     expect_integers(*a, "the indices of a compaction, and their number");
   }
   const bool bools = flags_are_bool(flags);
-  nb::gil_scoped_release released;
+  Released released;
   detail::compact_indices(flags, bools, out, count, {});
 }
 
@@ -154,7 +154,7 @@ void order_in_space(nb::handle points, nb::handle directions, nb::handle order) 
   weft::Array<vec3> along;
   if (!directions.is_none()) along = typed<vec3>(directions, "the directions of an order");
   const bool rays = !directions.is_none();
-  nb::gil_scoped_release released;
+  Released released;
   rays ? spatial_order(at, along, out) : spatial_order(at, out);
 }
 

@@ -140,7 +140,7 @@ Kernel& kernel_of(KernelHandle& handle, PyObject* object, const Items& inputs, c
 /// thread may hold the kernel's lock while it traces, which takes the GIL.
 void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Arguments& arguments) {
   const detail::Threads threads(dim, Loc{});
-  nb::gil_scoped_release released;
+  Released released;
   detail::launch(kernel.core(), stream, threads, arguments.parts());
 }
 
@@ -192,7 +192,7 @@ std::vector<detail::GivenGradient> gradients_of(const Kernel& kernel, const Argu
 void run_adjoint(Kernel& kernel, const Stream* stream, const Extent& dim, const Arguments& arguments,
                  const std::vector<detail::GivenGradient>& gradients) {
   const detail::Threads threads(dim, Loc{});
-  nb::gil_scoped_release released;
+  Released released;
   detail::launch_adjoint(kernel.core(), stream, threads, arguments.parts(), gradients);
 }
 

@@ -21,17 +21,17 @@ class ProfilerObject {
   ProfilerObject(nb::sequence devices, bool whole_graphs) {
     std::vector<Device> measured;
     for (nb::handle device : devices) measured.push_back(device_from(device));
-    nb::gil_scoped_release released;
+    Released released;
     profiler_ = std::make_unique<Profiler>(measured, ProfilerOptions{whole_graphs});
   }
   ~ProfilerObject() {
-    nb::gil_scoped_release released;
+    Released released;
     profiler_.reset();
   }
 
   Profile stop() {
     Profile profile = [&] {
-      nb::gil_scoped_release released;
+      Released released;
       return profiler_->stop();
     }();
     show_reports();

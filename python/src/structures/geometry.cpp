@@ -32,7 +32,7 @@ Mesh make_mesh(nb::handle points, nb::handle indices, nb::handle velocities, boo
   options.winding_number = winding_number;
   const auto at = typed<vec3>(points, "the points of a mesh");
   const auto corners = typed<int>(indices, "the indices of a mesh");
-  nb::gil_scoped_release released;
+  Released released;
   return Mesh(at, corners, options);
 }
 
@@ -46,14 +46,14 @@ Bvh make_bvh(nb::handle lowers, nb::handle uppers, nb::handle groups, const std:
   const auto low = typed<vec3>(lowers, "the lower bounds of boxes");
   const auto high = typed<vec3>(uppers, "the upper bounds of boxes");
   if (low.is_null()) throw nb::value_error("a hierarchy over no boxes");
-  nb::gil_scoped_release released;
+  Released released;
   return Bvh(low.device(), low, high, options);
 }
 
 /// Calls a function that waits, without the GIL.
 template <class F>
 auto waiting(F f) {
-  nb::gil_scoped_release released;
+  Released released;
   return f();
 }
 
@@ -79,7 +79,7 @@ void add_geometry(nb::module_& m) {
       .def_prop_ro("size", [](const Identified<Mesh>& mesh) { return mesh.size(); })
       .def("refit", [](Identified<Mesh>& mesh) { mesh.refit(); })
       .def("rebuild", [](Identified<Mesh>& mesh) {
-        nb::gil_scoped_release released;
+        Released released;
         mesh.rebuild();
       });
   nb::class_<Identified<Bvh>>(m, "Bvh", nb::dynamic_attr(), nb::is_weak_referenceable(), "A hierarchy of boxes.")

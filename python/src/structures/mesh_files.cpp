@@ -21,7 +21,7 @@ nb::tuple bytes_of(const MeshData& mesh) {
 nb::tuple load(const std::string& path) {
   MeshData mesh;
   {
-    nb::gil_scoped_release released;
+    Released released;
     mesh = load_mesh(path);
   }
   return bytes_of(mesh);
@@ -36,7 +36,7 @@ std::vector<T> elements_of(const nb::bytes& bytes) {
 
 void save(const std::string& path, const nb::bytes& points, const nb::bytes& indices) {
   const MeshData mesh{elements_of<vec3>(points), elements_of<int>(indices)};
-  nb::gil_scoped_release released;
+  Released released;
   save_mesh(path, mesh);
 }
 

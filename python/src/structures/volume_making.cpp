@@ -25,7 +25,7 @@ MeshSign sign_from(const std::string& name) {
 VolumeObject of_mesh(const Identified<Mesh>& mesh, const std::string& sign, float voxel_size, float half_width,
                      const std::string& name) {
   const MeshSign by = sign_from(sign);
-  nb::gil_scoped_release released;
+  Released released;
   return volume_from_mesh(mesh, by, {voxel_size, half_width, name});
 }
 
@@ -33,7 +33,7 @@ VolumeObject of_spheres(nb::handle centers, nb::handle radii, float voxel_size, 
                         const std::string& name) {
   const auto at = typed<vec3>(centers, "the centers of spheres");
   const auto r = typed<float>(radii, "the radii of spheres");
-  nb::gil_scoped_release released;
+  Released released;
   return volume_from_spheres(at, r, {voxel_size, half_width, name});
 }
 
@@ -42,7 +42,7 @@ VolumeObject of_points(nb::handle points, float radius, float voxel_size, const 
   VolumeFromOptions options;
   options.voxel_size = voxel_size;
   options.name = name;
-  nb::gil_scoped_release released;
+  Released released;
   return volume_from_points(at, radius, options);
 }
 
@@ -54,7 +54,7 @@ VolumeObject of_block(nb::handle values, std::tuple<int, int, int> lower, const 
   return for_values(array_from(values).dtype(), [&]<class T>() -> VolumeObject {
     const auto block = typed<T, 3>(values, "the values of a block");
     const T value = value_from<T>(background);
-    nb::gil_scoped_release released;
+    Released released;
     return Volume::from_dense<T>(block, first, value, options);
   });
 }
@@ -68,7 +68,7 @@ VolumeObject of_indices(const nb::bytes& voxels, bool all, const std::vector<dou
   const Device on = device_from(device);
   std::vector<vec3i> at(voxels.size() / sizeof(vec3i));
   if (!at.empty()) std::memcpy(at.data(), voxels.c_str(), at.size() * sizeof(vec3i));
-  nb::gil_scoped_release released;
+  Released released;
   grids::GridPlan plan;
   plan.type = all ? VolumeType::index : VolumeType::on_index;
   plan.grid_class = VolumeClass::index;

@@ -59,7 +59,7 @@ VolumeObject make_volume(nb::handle dtype, nb::handle voxels, bool all, const st
   const auto at = typed<vec3i>(voxels, "the voxels of a volume");
   return for_values(type_from(dtype), [&]<class T>() -> VolumeObject {
     const T value = value_from<T>(background);
-    nb::gil_scoped_release released;
+    Released released;
     return all ? Volume::allocate_by_tiles<T>(at, value, options) : Volume::allocate_by_voxels<T>(at, value, options);
   });
 }
@@ -134,7 +134,7 @@ nb::object surface_of_block(nb::handle values, double value, const std::vector<f
   for (int k = 0; k < 3; ++k) matrix(k, k) = scale[std::size_t(k)];
   VolumeSurface surface;
   {
-    nb::gil_scoped_release released;
+    Released released;
     surface = to_mesh(block, value, matrix, {translation[0], translation[1], translation[2]});
   }
   return objects_for(surface);
@@ -148,7 +148,7 @@ void add_volumes(nb::module_& m) {
           "make_from_file",
           [](const std::string& path, nb::handle device, const std::string& name, int index) {
             const Device on = device_from(device);
-            nb::gil_scoped_release released;
+            Released released;
             return VolumeObject(Volume::load(on, path, {name, index}));
           },
           nb::arg("path"), nb::arg("device").none(), nb::arg("name"), nb::arg("index"))
@@ -157,7 +157,7 @@ void add_volumes(nb::module_& m) {
           [](nb::bytes file, nb::handle device, const std::string& name, int index) {
             const Device on = device_from(device);
             const std::span content(reinterpret_cast<const std::byte*>(file.c_str()), file.size());
-            nb::gil_scoped_release released;
+            Released released;
             return VolumeObject(Volume::load(on, content, {name, index}));
           },
           nb::arg("file"), nb::arg("device").none(), nb::arg("name"), nb::arg("index"))
@@ -185,13 +185,13 @@ void add_volumes(nb::module_& m) {
       .def("rebuild",
            [](VolumeObject& volume, nb::handle voxels, bool all) {
              const auto at = typed<vec3i>(voxels, "the voxels of a volume");
-             nb::gil_scoped_release released;
+             Released released;
              all ? volume.rebuild_by_tiles(at) : volume.rebuild_by_voxels(at);
            })
       .def("save",
            [](const VolumeObject& volume, const std::string& path, const std::string& codec) {
              const VolumeCodec by = codec_from(codec);
-             nb::gil_scoped_release released;
+             Released released;
              volume.save(path, by);
            })
       .def("bytes",
@@ -202,7 +202,7 @@ void add_volumes(nb::module_& m) {
       .def("surface", [](const VolumeObject& volume, double value) {
         VolumeSurface surface;
         {
-          nb::gil_scoped_release released;
+          Released released;
           surface = to_mesh(volume, value);
         }
         return objects_for(surface);

@@ -59,7 +59,7 @@ bool has_wide_numbers(const Part& part) {
 
 std::string ir_text(Kernel& kernel, const std::string& form) {
   kernel.ids();
-  nb::gil_scoped_release released;
+  Released released;
   return kernel.core().dump(form);
 }
 
@@ -67,7 +67,7 @@ std::string ir_hash(Kernel& kernel) {
   kernel.ids();
   ir::Variant variant;
   variant.debug = kernel.core().debug();
-  nb::gil_scoped_release released;
+  Released released;
   return to_hex(ir::hash(kernel.core().trace(variant)));
 }
 
@@ -171,7 +171,7 @@ void Kernel::clear() {
 }
 
 void Kernel::trace(const State& state) {
-  nb::gil_scoped_acquire gil;
+  Acquired gil;
   const bool finding = std::exchange(finding_ids, false);
   const CallerPlace caller;
   begin_variables();
