@@ -170,6 +170,7 @@ from .runtime.structures.volume import Volume as Volume
 from .runtime.tape import Tape as Tape
 from .types.annotations import fixedarray as fixedarray
 from .types.annotations import ref as ref
+from .types.matrices import matrix as mat  # noqa: F401
 from .types.matrices import matrix_from_cols as matrix_from_cols
 from .types.matrices import matrix_from_rows as matrix_from_rows
 from .types.named import NAMED as _NAMED
@@ -184,6 +185,7 @@ from .types.scalars import SCALARS as _SCALARS
 from .types.scalars import bool as bool  # noqa: A004
 from .types.scalars import uint64 as handle
 from .types.structs import struct as struct
+from .types.vectors import vector as vec  # noqa: F401
 from .utils import ScopedTimer as ScopedTimer
 from .utils import transform_expand as transform_expand
 
