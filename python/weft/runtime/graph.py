@@ -29,11 +29,25 @@ class Graph:
         return self.native.size
 
 
+class OpenCapture:
+    """A capture that has begun: the module's, its device, and the tapes that went back in it through what it holds."""
+
+    def __init__(self, native, device):
+        self.native = native
+        self.device = device
+        self.tapes = []
+
+
 def captures():
     """The captures of this thread that are open."""
     if not hasattr(local_, "captures"):
         local_.captures = []
     return local_.captures
+
+
+def open_capture():
+    """This thread's innermost capture; None if there is none."""
+    return captures()[-1] if captures() else None
 
 
 def capture_begin(device=None, stream=None, force_module_load=None, external=False, **_):
@@ -46,15 +60,18 @@ def capture_begin(device=None, stream=None, force_module_load=None, external=Fal
     target = stream.device if isinstance(stream, Stream) else get_device(device)
     capture = _weft.Capture(target.native)
     capture.begin()
-    captures().append((capture, target))
+    captures().append(OpenCapture(capture, target))
 
 
 def capture_end(device=None, stream=None):
     """Ends the capture. Returns its graph. Errors: RuntimeError if none is open."""
     if not captures():
         raise RuntimeError("Graph capture is not active on this stream")
-    capture, target = captures().pop()
-    return Graph(capture.end(), target)
+    capture = captures().pop()
+    graph = Graph(capture.native.end(), capture.device)
+    for tape in dict.fromkeys(capture.tapes):
+        tape.leave_to_graph()
+    return graph
 
 
 def capture_launch(graph, stream=None):
@@ -85,8 +102,7 @@ class ScopedCapture:
         if kind is None:
             self.graph = capture_end(self.device, self.stream)
             return
-        capture, _ = captures().pop()
-        capture.abandon()
+        captures().pop().native.abandon()
 
 
 def is_conditional_graph_supported():

@@ -6,6 +6,7 @@ from ..types.structs import StructInstance
 from .array import clone, from_data
 from .device import get_device
 from .drawing import draw
+from .graph import open_capture
 
 
 class Tape:
@@ -25,11 +26,21 @@ class Tape:
         None)."""
         self.launches_ = []
         self.depth = 0  # of `with` blocks that are open
+        self.is_empty = True
+        self.capture = None  # in which all of the record was made
+        self.is_captured = False  # the record went into a graph
 
     def __enter__(self):
         self.native.begin()
+        self.note_capture()
         self.depth += 1
         return self
+
+    def note_capture(self):
+        """Notes the capture in which more of the record begins."""
+        capture = open_capture()
+        self.capture = capture if self.is_empty or self.capture is capture else None
+        self.is_empty = self.is_captured = False
 
     def __exit__(self, kind, error, trace):
         self.depth -= 1
@@ -57,6 +68,12 @@ class Tape:
             if not isinstance(gradient, _weft.Array):
                 gradient = from_data(gradient, array.dtype, array.shape, None, array.native_device, True)
             seeds.append((array, gradient))
+        if self.is_captured:
+            raise RuntimeError(
+                "what the tape recorded is part of a graph, with the way back: launch the graph, or record again"
+            )
+        if self.capture is not None and self.capture is open_capture():
+            self.capture.tapes.append(self)
         # Inside its own `with` block the tape does not record the way back.
         for _ in range(self.depth):
             self.native.end()
@@ -108,10 +125,21 @@ class Tape:
             if gradient is not None:
                 gradient.zero_()
 
+    def leave_to_graph(self):
+        """Forgets a record that a capture holds together with the way back, but not its arrays: what is launched and captured
+        later may change these, without a thought for a way back that only the graph goes.
+        """
+        launches, arrays = self.launches, self.native.arrays()
+        self.native.reset()
+        for array in arrays:
+            self.native.note(array)
+        self.launches_, self.is_captured, self.capture = launches, True, None
+
     def reset(self):
         """Forgets the record, and sets the gradients of its arrays to zero."""
         self.zero()
         self.native.reset()
+        self.is_empty, self.is_captured, self.capture = True, False, None
         self.launches_.clear()
         self.scopes.clear()
         self.loss = None
@@ -126,6 +154,7 @@ class Tape:
     def record_backward(self, backward, arrays):
         """Records a function of the way back, also where the tape does not record."""
         self.native.begin()
+        self.note_capture()
         try:
             self.native.record_func(backward, arrays)
         finally:
