@@ -6,7 +6,7 @@ from .. import _weft
 from ..absent import reason
 from ..types import quaternions, scalars, vectors
 from ..types.annotations import ArrayType, type_name
-from .errors import CodegenAttributeError
+from .errors import CodegenAttributeError, near
 from .operators import OPS
 from .places import ElementPlace, FieldPlace, PartPlace, Place, ValuePlace
 from .statics import of_python
@@ -24,7 +24,16 @@ def part(e, base, node):
         found = of_value(e, base, name)
         if found is not None:
             return found
-    raise CodegenAttributeError(f"`{name}` is not an attribute of '{shown(base, node)}")
+    raise CodegenAttributeError(f"`{name}` is not an attribute of '{shown(base, node)}{near(name, parts_of(base))}")
+
+
+def parts_of(base):
+    """The names of the fields of a struct, or of the components and parts of another value."""
+    kind = getattr(base.type, "native", None)
+    if kind is None:
+        return ()
+    named = {"vector": "xyzw"[: kind.count], "quaternion": "xyzw", "transform": "pq"}
+    return getattr(base.type, "_wp_fields_", None) or named.get(kind.kind, ())
 
 
 def shown(base, node):
@@ -47,6 +56,8 @@ def member(base, name):
         if isinstance(thing, ModuleType) and root in ("weft", "warp"):
             path = ".".join(part for part in ("wp", below, name) if part)
             missing = f"Could not find function {path} as a built-in or user-defined function: {missing}{reason(name)}"
+        if not reason(name):
+            missing += near(name, dir(thing))
         raise CodegenAttributeError(missing) from None
 
 

@@ -3,7 +3,9 @@
 import ast
 import builtins as python
 import functools
+import types
 
+from .. import _weft
 from ..types import matrices, quaternions, scalars, vectors
 from ..types.empty import EmptyType
 from . import builtins, constructors, functions, library, operators, references
@@ -100,8 +102,21 @@ def call_of(e, node, called, targets):
         return functions.call(thing, values, keywords, (e, node))
     key = thing.key if isinstance(thing, Builtin) else of_python(thing)
     if key is None:
-        raise CodegenError(f"Could not find function {ast.unparse(node.func)} as a built-in or user-defined function")
+        name = ast.unparse(node.func)
+        raise CodegenError(f"Could not find function {name} as a built-in or user-defined function{why_not(thing)}")
     return run(key, arguments)
+
+
+def why_not(thing):
+    """Why kernels cannot call a thing of Python, as the end of a sentence."""
+    if isinstance(thing, _weft.KernelHandle):
+        return ": it is a kernel, which only a launch runs; what several kernels do is a function with @wp.func"
+    own = (getattr(thing, "__module__", None) or "").partition(".")[0] == "weft"
+    if isinstance(thing, types.FunctionType) and not own:
+        return ": it is a function of Python, which kernels call if it is decorated with @wp.func"
+    if callable(thing):
+        return ": it belongs to the host"
+    return f": it is a {type(thing).__name__}, which cannot be called"
 
 
 def of_python(thing):

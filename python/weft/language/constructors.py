@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import matrices, quaternions, scalars, structs, vectors
 from . import library, operators
 from .emitter import adapted_to, copy_struct
-from .errors import CodegenError, CodegenTypeError
+from .errors import CodegenError, CodegenTypeError, near
 from .values import Static, StructValue, Value, adapted, name_of_type, zero
 
 
@@ -78,7 +78,7 @@ def known_shape(kind, value):
 
     known, extents = host_value(value)
     if not known:
-        raise CodegenError(f"the `{'length' if kind == 'vector' else 'shape'}` argument is known while tracing")
+        raise CodegenError(f"the `{'length' if kind == 'vector' else 'shape'}` argument must be known while tracing: a constant")
     return (int(extents),) if kind == "vector" else tuple(int(n) for n in extents)
 
 
@@ -230,7 +230,8 @@ def struct(cls, args, keywords):
     given = dict(zip(names, args))
     for name, value in keywords.items():
         if name not in cls._wp_fields_ or name in given:
-            raise CodegenError(f"{cls.__name__} has no field `{name}` left to set")
+            again = " twice" if name in given else ""
+            raise CodegenError(f"{cls.__name__} has no field `{name}` to set{again}{near(name, [n for n in names if n not in given])}")
         given[name] = value
     for name, value in given.items():
         from ..types.annotations import matches, type_name

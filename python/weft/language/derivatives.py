@@ -10,6 +10,7 @@ import inspect
 
 from .. import _weft
 from ..types import annotations
+from . import functions
 from .builtin import Builtin
 from .emitter import Emission, Environment, read
 from .errors import CodegenError
@@ -86,12 +87,8 @@ def gradient_value(kind, adjoints):
 
 def overload_for(overloads, function, more):
     """The overload whose parameters those of a derivative begin with. Errors: CodegenError if there is none."""
-    resolved = annotations.resolve_annotations(function)
-    names = [n for n in inspect.signature(function).parameters]
-    missing = [n for n in names if n not in resolved]
-    if missing:
-        raise CodegenError(f"Incomplete argument annotations on function {function.__qualname__}")
-    kinds = [annotations.value_type(resolved[n]) for n in names]
+    own = functions.Overload(function, function.__qualname__)
+    kinds = [kind for _, kind, _ in own.parameters]
     for overload in reversed(overloads.overloads):
         wanted = [kind for _, kind, _ in overload.parameters]
         if kinds[: len(wanted)] == wanted and (more or len(kinds) == len(wanted)):

@@ -6,7 +6,7 @@ import contextvars
 from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, same_type, type_name
-from .errors import CodegenError, CodegenKeyError, CodegenTypeError, place_error
+from .errors import CodegenError, CodegenKeyError, CodegenTypeError, near, place_error
 from .tree.names import NameScan, is_structured, private_arrays
 from .statics import of_python
 from .values import (
@@ -35,6 +35,10 @@ def asserting(on):
         yield
     finally:
         assertions.reset(before)
+
+
+NO_RESULT = object()
+"""In place of the variables of a result: the function returns nothing."""
 
 
 class Local:
@@ -103,6 +107,9 @@ class Emission:
                 self.returned = Local(scalars.bool, _weft.local(scalars.bool.native, None))
             statements.block(self, body)
             return self.finish()
+        except RecursionError:
+            error = CodegenError("expressions or calls nest too deeply here: name parts of them")
+            raise place_error(error, self.name, self.source.file, self.line) from None
         except Exception as error:
             raise place_error(error, self.name, self.source.file, self.line) from None
         finally:
@@ -121,9 +128,11 @@ class Emission:
 
     def finish(self):
         """The result of the function, from wherever it returned."""
-        if self.result_locals is None:
-            return self.result
-        return from_locals(self.result_locals)
+        if self.result_locals is not None:
+            return from_locals(self.result_locals)
+        if self.result is None and self.return_type is not None:
+            return result_of(None, self.return_type, self.name)
+        return self.result
 
     @property
     def depth(self):
@@ -159,7 +168,7 @@ class Emission:
         if bound is None:
             known = self.things.get(name)
             if known is None:
-                known = self.environment.value(name)
+                known = self.thing_named(name)
                 if isinstance(known, Static):
                     self.things[name] = known
             return known
@@ -167,6 +176,15 @@ class Emission:
         if where and self.regions[: len(where)] != where:
             raise CodegenError(f"which {name_of_type(bound)} {name} is depends on a condition or a loop")
         return read(bound)
+
+    def thing_named(self, name):
+        """What a name means outside of the function. Errors: CodegenKeyError if it means nothing."""
+        try:
+            return self.environment.value(name)
+        except CodegenKeyError as error:
+            if name in self.uses and self.uses[name].stores:
+                raise CodegenKeyError(f"{error}, which is given a value only after this") from None
+            raise CodegenKeyError(f"{error}{near(name, [*self.names, *self.environment.names()])}") from None
 
     def bind(self, name, value):
         """Gives a name its value: a plain one merely names it, another is a variable of the IR."""
@@ -270,7 +288,7 @@ class Emission:
     def make_result(self, value):
         """Variables for a result, zero until a return is met."""
         if value is None:
-            return None
+            return NO_RESULT
         if isinstance(value, TupleValue):
             return [self.make_result(item) for item in value.items]
         if not is_variable(value) or isinstance(value, StructValue) and not all(map(is_variable, value.fields.values())):
@@ -279,9 +297,9 @@ class Emission:
 
     def assign_result(self, target, value):
         """Assigns a result to its variables. Errors: CodegenTypeError for another type than an earlier return's."""
-        if isinstance(target, list) != isinstance(value, TupleValue) or target is None != (value is None):
+        if isinstance(target, list) != isinstance(value, TupleValue) or (target is NO_RESULT) != (value is None):
             raise CodegenTypeError(f"Error, function {self.name} returns different numbers of values")
-        if target is None:
+        if target is NO_RESULT:
             return
         if isinstance(target, list):
             if len(target) != len(value.items):
@@ -317,7 +335,7 @@ def read(bound):
 
 def from_locals(target):
     """The values of a result's variables."""
-    if target is None:
+    if target is NO_RESULT:
         return None
     if isinstance(target, list):
         return TupleValue([from_locals(part) for part in target])
@@ -337,8 +355,12 @@ def result_of(value, annotation, function):
     """
     from ..types.annotations import matches
 
-    if value is None or annotation is None:
+    if annotation is None:
         return fixed_tuple(value)
+    if value is None:
+        raise CodegenError(
+            f"The function `{function}` has its return type annotated as `{shown(annotation)}` but the code returns nothing."
+        )
     if isinstance(annotation, tuple):
         count = len(value.items) if isinstance(value, TupleValue) else 1
         if count != len(annotation):
@@ -395,6 +417,7 @@ class Environment:
     def __init__(self, function, extra=None):
         self.function = function
         self.extra = extra or {}
+        self.settled = {}  # values of static expressions that are known, by their nodes
 
     def find(self, name):
         """The object of a name. Errors: KeyError if there is none."""
@@ -412,6 +435,10 @@ class Environment:
         builtins = function.__globals__.get("__builtins__", {})
         builtins = builtins if isinstance(builtins, dict) else vars(builtins)
         return builtins[name] if name in builtins else of_language(name)
+
+    def names(self):
+        """All names that the function sees, but those of the language."""
+        return [*self.extra, *self.function.__code__.co_freevars, *self.function.__globals__]
 
     def value(self, name):
         """The object as an expression. Errors: CodegenKeyError if there is none."""

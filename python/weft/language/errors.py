@@ -46,6 +46,14 @@ CODEGEN_ERRORS = (
 )
 
 
+def near(name, names):
+    """The end of a sentence that suggests the names which a misspelt one may mean; an empty text if there are none."""
+    import difflib  # which takes a while, and only errors need it
+
+    found = difflib.get_close_matches(str(name), sorted({str(n) for n in names} - {str(name)}), 3, 0.7)
+    return f"; did you mean {' or '.join(f'`{n}`' for n in found)}?" if found else ""
+
+
 def place_error(error, function, file, line):
     """The error with the place in front of its message, once: callers of the function leave it as it is."""
     if getattr(error, "weft_place", None) is not None or not error.args and not isinstance(error, CODEGEN_ERRORS):

@@ -21,7 +21,12 @@ def evaluate(e, node):
 
 def refusal(node):
     """Why kernels do not have an expression."""
-    return REFUSED.get(type(node), f"Construct `ast.{type(node).__name__}` not supported in kernels.")
+    told = REFUSED.get(type(node))
+    if told is not None:
+        return told
+    name = type(node).__name__
+    hint = HINTS.get(name)
+    return f"Construct `ast.{name}` not supported in kernels{': ' + hint if hint else ''}."
 
 
 def condition(e, node):
@@ -244,6 +249,34 @@ REFUSED = {
     ast.Lambda: "lambdas are not supported inside kernels: define a function with @wp.func.",
     ast.NamedExpr: "`:=` is not supported in kernels: assign first.",
 }
+
+HINTS = {
+    "AsyncFor": "loops over what a kernel awaits belong to the host",
+    "AsyncFunctionDef": "coroutines belong to the host",
+    "AsyncWith": "`async with` belongs to the host",
+    "Await": "a kernel awaits nothing",
+    "ClassDef": "define structs outside of kernels, with @wp.struct",
+    "Delete": "names need not be deleted",
+    "Dict": "use a struct, or arrays",
+    "DictComp": "write a loop, and arrays in place of the dict",
+    "FunctionDef": "define functions outside of the kernel, with @wp.func",
+    "GeneratorExp": "write a loop",
+    "Global": "a kernel cannot assign to names of Python, its results go into arrays",
+    "Import": "import modules outside of the kernel",
+    "ImportFrom": "import names outside of the kernel",
+    "Match": "write `if` and `elif`",
+    "Nonlocal": "a kernel cannot assign to names of Python, its results go into arrays",
+    "Raise": "there are no exceptions, `assert` is checked in debug mode",
+    "Set": "use a tuple, or arrays",
+    "SetComp": "write a loop, and arrays in place of the set",
+    "Starred": "tuples are unpacked in calls alone",
+    "Try": "there are no exceptions",
+    "TryStar": "there are no exceptions",
+    "With": "contexts belong to the host, around the launch",
+    "Yield": "a kernel writes its results into arrays",
+    "YieldFrom": "a kernel writes its results into arrays",
+}
+"""What to do instead of constructs, by the names of their nodes, of which not every version of Python has all."""
 
 EXPRESSIONS = {
     ast.Constant: constant,

@@ -5,6 +5,7 @@ C++. A function that returns an array is traced in the place of its call, becaus
 """
 
 import ast
+import contextvars
 import inspect
 import typing
 
@@ -15,9 +16,10 @@ from . import references
 from .arrays import indexed
 from .emitter import Emission, Environment, adapted_to, assertions
 from .errors import CodegenError
+from .parameters import parameters_of, result_of
 from .tree.names import object_of
 from .tree.source import keep_source, source_of
-from .statics import apart, of_python
+from .statics import apart, of_python, settle
 from .values import Static, StructValue, TupleValue, Value, fixed, flatten, from_ids, ids_of, rebuild
 
 
@@ -43,12 +45,14 @@ class StaticKind:
 class Overload:
     """One Python function among those of a name: parameters, annotations, and the codes that calls have needed."""
 
-    def __init__(self, function, name, options=None):
+    def __init__(self, function, name, options=None, source=None):
         keep_source(function)
         self.function = function
         self.name = name
+        self.given_source = source
         self.options = options or {}
         self.environment = Environment(function)
+        settle(self)
         self.parameters_ = None
         self.returns = None
         self.codes = {}
@@ -56,6 +60,11 @@ class Overload:
         self.replay = None
         self.reference_types_ = None
         self.ends = {}  # whether the code may end a thread, with assertions and without, once it is known
+
+    @property
+    def source(self):
+        """The tree of the function. Errors: CodegenError where its text is not at hand."""
+        return self.given_source or source_of(self.function)
 
     @property
     def has_references(self):
@@ -72,35 +81,28 @@ class Overload:
 
     @property
     def parameters(self):
-        """Names, annotations and defaults. Errors: CodegenError for a parameter without annotation."""
+        """Names, types and defaults. Errors: those of language.parameters."""
         if self.parameters_ is None:
-            self.parameters_ = self.read_parameters()
+            made = parameters_of(self, self.function, self.name)
+            self.returns = result_of(self, self.function, self.name)
+            self.parameters_ = made
         return self.parameters_
 
-    def read_parameters(self):
-        """Reads the signature; strings among the annotations are evaluated now."""
-        resolved = annotations.resolve_annotations(self.function)
-        found = []
-        for name, parameter in inspect.signature(self.function).parameters.items():
-            if name not in resolved:
-                raise CodegenError(f"Incomplete argument annotations on function {self.name}")
-            try:
-                kind = annotations.value_type(resolved[name])
-            except TypeError as error:
-                raise CodegenError(f"parameter {name} of function {self.name}: {error}") from None
-            found.append((name, kind, parameter.default))
-        if resolved.get("return") not in (None, type(None)):
-            self.returns = annotations.value_type(resolved["return"])
-        return found
+    @property
+    def form(self):
+        """The name with the parameters, as messages show it."""
+        parts = [f"{n}: {type_name(k)}{'' if d is inspect.Parameter.empty else f' = {d}'}" for n, k, d in self.parameters]
+        return f"{self.name}({', '.join(parts)})"
 
     def arrange(self, values, keywords):
         """The arguments in the parameters' order; None if they are too many or too few, or a name is wrong."""
-        if len(values) > len(self.parameters):
+        code = self.function.__code__
+        if len(values) > code.co_argcount:
             return None
         arranged = list(values)
         unused = dict(keywords)
-        for name, _, default in self.parameters[len(values) :]:
-            if name in unused:
+        for k, (name, _, default) in enumerate(self.parameters[len(values) :], len(values)):
+            if name in unused and k >= code.co_posonlyargcount:
                 arranged.append(unused.pop(name))
             elif default is not inspect.Parameter.empty:
                 arranged.append(of_python(default))
@@ -134,9 +136,9 @@ class Overloads:
         self.key = key
         self.overloads = []
 
-    def add(self, function, options=None):
-        """Adds a Python function; one with the same annotations is replaced."""
-        added = Overload(function, function.__name__, options)
+    def add(self, function, options=None, source=None):
+        """Adds a Python function; one with the same annotations is replaced. `source` is its tree if that is not its file's."""
+        added = Overload(function, function.__name__, options, source)
         same = written_annotations(function)
         self.overloads = [o for o in self.overloads if written_annotations(o.function) != same]
         self.overloads.append(added)
@@ -148,6 +150,10 @@ def written_annotations(function):
     return [(n, str(a)) for n, a in function.__annotations__.items() if n != "return"]
 
 
+open_codes = contextvars.ContextVar("open_codes", default=())
+"""The codes that are being traced, each called by the one before it."""
+
+
 class Code:
     """The code of an overload for one combination of types."""
 
@@ -156,8 +162,7 @@ class Code:
         self.kinds = kinds
         self.result = None  # None, a type, or a tuple of such, once the code was traced
         self.in_place = None  # not known yet
-        source = source_of(overload.function)
-        self.source = source
+        source = self.source = overload.source
         gradient = self.gradient if overload.gradient is not None else None
         replay = self.replay if overload.replay is not None else None
         self.native = _weft.Func(overload.name, source.file, source.line, self.body, gradient, replay)
@@ -188,6 +193,18 @@ class Code:
 
     def emit(self, source, environment, values):
         """Emits a function with the overload's parameters into the current trace."""
+        overload = self.overload
+        before = open_codes.get()
+        if self in before:
+            raise CodegenError(f"function {overload.name} calls itself, and kernels have no recursion: write a loop")
+        token = open_codes.set((*before, self))
+        try:
+            return self.emit_once(source, environment, values)
+        finally:
+            open_codes.reset(token)
+
+    def emit_once(self, source, environment, values):
+        """Does so, of code that is not being emitted."""
         overload = self.overload
         names = [name for name, _, _ in overload.parameters]
         emission = Emission(source, overload.name, environment, True, overload.options, return_type=overload.returns)
@@ -237,7 +254,7 @@ def ends_threads(overload, seen=()):
 
     asserting = assertions.get()
     if asserting not in overload.ends and overload not in seen:
-        nodes = nodes_of(overload.function)
+        nodes = nodes_of(overload)
         called = (getattr(n.func, "attr", getattr(n.func, "id", None)) for n in nodes if isinstance(n, ast.Call))
         found = any(name in queries.HANDLERS or name in volumes.HANDLERS for name in called)
         found = found or asserting and any(isinstance(n, ast.Assert) for n in nodes)
@@ -249,10 +266,10 @@ def ends_threads(overload, seen=()):
     return bool(overload.ends.get(asserting))
 
 
-def nodes_of(function):
-    """All nodes of a function's tree; none where its source is not at hand."""
+def nodes_of(code):
+    """All nodes of the tree of a kernel or an overload; none where its source is not at hand."""
     try:
-        body = source_of(function).body
+        body = code.source.body
     except CodegenError:
         return []
     return [node for statement in body for node in ast.walk(statement)]
@@ -270,15 +287,15 @@ def named_functions(nodes, find):
                 yield found
 
 
-def names_function(code, find, wanted, seen=()):
-    """Whether a function of Python, or one that it names, names the functions `wanted` at present, or others that were
-    defined under their name.
+def names_function(code, wanted, seen=()):
+    """Whether a kernel or an overload, or a function that it names, names the functions `wanted` at present, or others that
+    were defined under their name.
     """
-    for functions in named_functions(nodes_of(code), find):
+    for functions in named_functions(nodes_of(code), code.environment.find):
         if functions.key == wanted.key and functions.module is wanted.module:
             return True
         for o in functions.overloads:
-            if o not in seen and names_function(o.function, o.environment.find, wanted, (*seen, o)):
+            if o not in seen and names_function(o, wanted, (*seen, o)):
                 return True
     return False
 
@@ -352,8 +369,11 @@ def choose(overloads, values, keywords):
         if fitting:
             _, overload, made = max(fitting, key=lambda f: f[0])
             return overload, made
-    types = ", ".join(shown(v) for v in [*values, *keywords.values()])
-    raise CodegenError(f"Couldn't find function overload for '{overloads.key}' that matched inputs with types: [{types}]")
+    types = ", ".join([*map(shown, values), *(f"{name}={shown(v)}" for name, v in keywords.items())])
+    raise CodegenError(
+        f"Couldn't find function overload for '{overloads.key}' that matched inputs with types: [{types}]; "
+        f"there {'is' if len(overloads.overloads) == 1 else 'are'} {'; '.join(o.form for o in overloads.overloads)}"
+    )
 
 
 def shown(value):

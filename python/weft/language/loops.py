@@ -6,7 +6,7 @@ from .. import _weft
 from ..types import scalars
 from . import expressions, operators
 from .emitter import Local
-from .tree.names import contains, stored_in
+from .tree.names import calls_static, contains, stored_in
 from .structures.queries import QueryValue, RayHits
 from .values import Static, TupleValue, Value, adapted, literal, name_of_type
 
@@ -179,7 +179,7 @@ def unrolls(e, node, values):
 def counter_is_static(node):
     """Whether a static expression of the body uses the counter, which it can only in an unrolled loop."""
     for part in (p for statement in node.body for p in ast.walk(statement)):
-        if isinstance(part, ast.Call) and getattr(part.func, "attr", getattr(part.func, "id", None)) == "static":
+        if calls_static(part):
             if any(isinstance(n, ast.Name) and n.id == node.target.id for n in ast.walk(part)):
                 return True
     return False

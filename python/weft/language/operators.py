@@ -6,7 +6,7 @@ import math
 from .. import _weft
 from ..types import scalars
 from ..types.annotations import same_type
-from .errors import CodegenError, CodegenTypeError
+from .errors import CodegenError, CodegenTypeError, CodegenValueError
 from .rules import COMPARISONS, OPS, converted, find_rule, logical_not, refuse
 from .values import ArrayValue, Static, StructValue, TupleValue, Value, adapted, literal, name_of_type
 
@@ -84,8 +84,9 @@ def of_others(name, a, b):
         if isinstance(a, Static) and isinstance(b, Static):
             return literal((a.object == b.object) == (name == "eq"))
         for one, other in ((a, b), (b, a)):
-            if isinstance(one, ArrayValue) and isinstance(other, Static) and other.object is None:
-                return literal(one.ref.is_null == (name == "eq"))
+            if isinstance(other, Static) and other.object is None and not isinstance(one, Static):
+                is_none = isinstance(one, ArrayValue) and one.ref.is_null
+                return literal(is_none == (name == "eq"))
         if isinstance(a, StructValue) and isinstance(b, StructValue) and same_type(a.type, b.type):
             return all_of(name, list(zip(a.fields.values(), b.fields.values())))
         if isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
@@ -106,22 +107,41 @@ def folded(name, a, b):
     """An operator of two literals, as a literal, by the rules of kernels: the integer quotient is cut."""
     x, y = a.literal, b.literal
     real = isinstance(x, float) or isinstance(y, float)
+    if real and name in ("bit_and", "bit_or", "bit_xor", "lshift", "rshift"):
+        refuse(name, a, b)
+    if name in ("lshift", "rshift") and y < 0:
+        raise CodegenValueError(f"{x} {SIGNS[name]} {y} shifts by a negative number")
+    if (name == "lshift" and x or name == "pow" and not real and abs(x) > 1) and y > 64:
+        raise CodegenValueError(f"{x} {SIGNS[name]} {y} needs more than 64 bits, which no type of kernels has")
     try:
         if name == "div":
             number = x / y if real else cut_quotient(x, y)
         elif name == "floordiv":
             number = x // y
         elif name == "mod":
-            number = math.fmod(x, y) if real else x - y * cut_quotient(x, y)
+            number = real_remainder(x, y) if real else x - y * cut_quotient(x, y)
         elif name == "pow":
-            number = float(x) ** float(y) if real or y < 0 else x**y
+            number = power(x, y) if real or y < 0 else x**y
         else:
             number = FOLDS[name](x, y)
     except ZeroDivisionError:
         if real and name == "div":
             return literal(math.copysign(math.inf, x) * math.copysign(1.0, y) if x and x == x else math.nan)
         raise CodegenError(f"{x} {SIGNS[name]} {y} divides by zero") from None
+    except OverflowError:
+        raise CodegenValueError(f"{x} {SIGNS[name]} {y} is too large for a number of kernels") from None
     return literal(number)
+
+
+def real_remainder(x, y):
+    """The remainder of two real numbers with the sign of the first; NaN where there is none."""
+    return math.fmod(x, y) if y and math.isfinite(x) else math.nan
+
+
+def power(x, y):
+    """x to the power of y, of real numbers; NaN where it is none."""
+    made = float(x) ** float(y)
+    return math.nan if isinstance(made, complex) else made
 
 
 def cut_quotient(x, y):

@@ -23,8 +23,27 @@ def refuse(name, a, b):
         f"[{name_of_type(a)}, {name_of_type(b)}]"
     )
     if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind == "scalar":
-        message += f"; kernels convert nothing by themselves: write {name_of_type(a)}(...) around the right operand"
+        message += hint(name, a, b)
     raise CodegenError(message)
+
+
+def hint(name, a, b):
+    """What to do where an operator has no rule for two numbers, as the end of a sentence."""
+    if a.scalar is not b.scalar:
+        return f"; kernels convert nothing by themselves: write a conversion, such as {widest(a.scalar, b.scalar)}(...), around one"
+    return {
+        "pow": "; `**` is of real numbers",
+        "lshift": "; shifts are of integers",
+        "rshift": "; shifts are of integers",
+        "bit_and": "; `&` is of integers and booleans",
+        "bit_or": "; `|` is of integers and booleans",
+        "bit_xor": "; `^` is of integers and booleans",
+    }.get(name, "; booleans are no numbers: write int(...) around them" if a.scalar is scalars.bool else "")
+
+
+def widest(one, other):
+    """The name of the one of two scalar types that holds more: a real one, or else the larger one."""
+    return max(one, other, key=lambda kind: (issubclass(kind, scalars.FloatScalar), size_of(kind))).__name__
 
 
 def find_rule(name, a, b):
@@ -118,9 +137,11 @@ def multiply(name, a, b):
 def matrix_product(name, a, b):
     """Products of matrices, and of matrices with vectors, which stand as columns on the right and as rows on the left."""
     kinds = (a.kind, b.kind)
+    if kinds not in (("matrix", "matrix"), ("matrix", "vector"), ("vector", "matrix")):
+        refuse(name, a, b)
     rows, inner = (1, len(a.ids)) if a.kind == "vector" else a.type._shape_
     height, columns = (len(b.ids), 1) if b.kind == "vector" else b.type._shape_
-    if kinds not in (("matrix", "matrix"), ("matrix", "vector"), ("vector", "matrix")) or inner != height:
+    if inner != height:
         refuse(name, a, b)
     if kinds == ("matrix", "matrix"):
         kind = matrices.matrix((rows, columns), a.scalar)

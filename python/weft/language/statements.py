@@ -83,7 +83,7 @@ def emit(e, node):
     """
     handler = STATEMENTS.get(type(node))
     if handler is None:
-        e.error(node, f"Construct `ast.{type(node).__name__}` not supported in kernels.")
+        e.error(node, expressions.refusal(node))
     return handler(e, node) is True
 
 

@@ -1,6 +1,7 @@
 """Things of Python in kernels: constants, types, functions, modules, and expressions in ``wp.static``."""
 
 import ast
+import contextvars
 import enum
 import threading
 
@@ -9,6 +10,8 @@ import numpy as np
 from .. import _weft
 from ..types import composites, scalars, structs
 from .errors import CodegenError, CodegenTypeError
+from .tree.names import calls_static
+from .tree.source import parameters_of
 from .values import Static, StructValue, TupleValue, Value, literal, zero
 
 
@@ -65,14 +68,18 @@ def struct_constant(value):
 
 
 def evaluate_static(emission, node):
-    """The value of ``wp.static(expression)``: Python evaluates it while the kernel is traced.
+    """The value of ``wp.static(expression)``: Python evaluates it where the kernel is defined, or, if it is not known there,
+    while the kernel is traced.
 
     Variables of the kernel have their values there if these are known, such as counters of unrolled loops.
     Errors: CodegenError for a value that kernels cannot have, and for whatever the expression raises.
     """
+    settled = emission.environment.settled
+    if node in settled:
+        return of_static(settled[node])
     if len(node.args) + len(node.keywords) != 1:
         raise CodegenError("static() takes one expression")
-    expression = node.args[0] if node.args else node.keywords[0].value
+    expression = expression_of(node)
     names = {}
     for part in ast.walk(expression):
         if isinstance(part, ast.Name) and part.id in emission.names:
@@ -84,22 +91,55 @@ def evaluate_static(emission, node):
                 names[part.id] = Unknown(len(value.items))
             elif isinstance(value, Value) and value.kind != "scalar":
                 names[part.id] = Unknown(value.type._shape_[0])
-    environment = emission.environment
-    scope = dict(environment.function.__globals__)
-    for part in ast.walk(expression):
-        if isinstance(part, ast.Name) and part.id not in names:
-            try:
-                names[part.id] = environment.find(part.id)
-            except KeyError:
-                pass
-    scope.update(names)
-    code = compile(ast.Expression(expression), emission.source.file, "eval")
     try:
-        value = eval(code, scope)
+        value = value_of(expression, names, emission.environment, emission.source.file)
     except Exception as error:
         advice = ". Make sure all variables used in the static expression are constant." * isinstance(error, NameError)
         raise CodegenError(f"Error evaluating static expression: {error}{advice}") from error
     return of_static(value)
+
+
+def expression_of(node):
+    """What a call of static() is given."""
+    return node.args[0] if node.args else node.keywords[0].value
+
+
+def value_of(expression, names, environment, file):
+    """The value of an expression of Python with names of its own, and those that a function sees. Errors: any."""
+    scope = dict(environment.function.__globals__)
+    for part in ast.walk(expression):
+        if isinstance(part, ast.Name) and part.id not in names:
+            try:
+                scope[part.id] = environment.find(part.id)
+            except KeyError:
+                pass
+    scope.update(names)
+    return eval(compile(ast.Expression(expression), file, "eval"), scope)
+
+
+def settle(code):
+    """Evaluates the static expressions of a kernel or an overload that is being defined, if names of Python decide them: these
+    may mean something else when it is traced, as where kernels are defined in a loop.
+
+    What cannot be evaluated yet is left to the trace, as are expressions with variables of the function.
+    """
+    if "static" not in code.environment.function.__code__.co_names:
+        return
+    try:
+        source = code.source
+    except CodegenError:
+        return  # the trace says so
+    calls = [n for statement in source.body for n in ast.walk(statement) if calls_static(n) and len(n.args) + len(n.keywords) == 1]
+    inside = {id(n) for call in calls for n in ast.walk(expression_of(call))}
+    names = (n for statement in source.body for n in ast.walk(statement) if isinstance(n, ast.Name) and id(n) not in inside)
+    own = {n.id for n in names if not isinstance(n.ctx, ast.Load)} | {p.arg for p in parameters_of(source.node)}
+    for call in calls:
+        if own.isdisjoint(n.id for n in ast.walk(expression_of(call)) if isinstance(n, ast.Name)):
+            try:
+                code.environment.settled[call] = value_of(expression_of(call), {}, code.environment, source.file)
+            except Exception:  # a name that is not there yet, and whatever the expression throws
+                continue
+    code.given_source = source  # as its nodes are the keys
 
 
 def apart(function):
@@ -112,7 +152,7 @@ def apart(function):
         except Exception as error:
             errors.append(error)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
     thread.start()
     thread.join()
     if errors:

@@ -7,7 +7,7 @@ from ..types import matrices, scalars, vectors
 from ..types.empty import empty_type
 from .arrays import views
 from .derivatives import is_adjoint, renamed
-from .errors import CodegenError, CodegenIndexError, CodegenTypeError, CodegenValueError
+from .errors import CodegenError, CodegenIndexError, CodegenKeyError, CodegenTypeError, CodegenValueError, near
 from .operators import OPS
 from .places import ChosenPlace, ElementPlace, PartPlace, Place, locate
 from .statics import host_value, of_python
@@ -292,11 +292,11 @@ def item(e, base, node):
     number = place_in(key, len(base.items), "tuple")
     if number is not None:
         return base.items[number]
-    if all(isinstance(i, Value) and i.kind == "scalar" for i in base.items):
+    if all(isinstance(i, Value) and i.kind == "scalar" and i.type is base.items[0].type for i in base.items):
         ids = tuple(i.id for i in base.items)
         index = counted_from_start(key, len(ids))
         return Value(base.items[0].type, _weft.pick(ids, len(ids), 1, index.id))
-    raise CodegenIndexError("the items of a tuple are taken by numbers that are known while tracing")
+    raise CodegenIndexError("the items of a tuple are taken by numbers that are known while tracing, unless all are of one type")
 
 
 def static_item(e, base, node):
@@ -308,5 +308,7 @@ def static_item(e, base, node):
         raise CodegenError("the items of Python's containers are taken by keys that are known while tracing")
     try:
         return of_python(base.object[key])
-    except (KeyError, IndexError, TypeError) as error:
+    except KeyError:
+        raise CodegenKeyError(f"{ast.unparse(node.value)} has no item {key!r}{near(key, base.object)}") from None
+    except (IndexError, TypeError) as error:
         raise CodegenError(f"{ast.unparse(node)}: {error}") from None

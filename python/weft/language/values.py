@@ -3,7 +3,7 @@
 from .. import _weft
 from ..types import scalars
 from ..types.annotations import ArrayType, type_name
-from .errors import CodegenError
+from .errors import CodegenError, CodegenValueError
 
 
 class Value:
@@ -160,6 +160,9 @@ def literal(number):
     if isinstance(number, bool):
         return Literal(scalars.bool, number)
     if isinstance(number, int):
+        if not -(1 << 63) <= number < 1 << 64:
+            shown = str(number) if number.bit_length() < 200 else "here"
+            raise CodegenValueError(f"the integer {shown} needs more than 64 bits, which no type of kernels has")
         wide = not -(1 << 31) <= number < 1 << 32
         kind = scalars.int64 if wide and number < 1 << 63 else scalars.uint64 if wide else scalars.int32
         if kind is scalars.int32 and number >= 1 << 31:
@@ -174,7 +177,9 @@ def type_of(value):
 
 
 def name_of_type(value):
-    """The type of an expression as messages show it."""
+    """The type of an expression as messages show it; of a call that returns nothing: nothing."""
+    if value is None:
+        return "nothing"
     if isinstance(value, Static):
         thing = value.object
         return type_name(thing) if isinstance(thing, type) else type(thing).__name__

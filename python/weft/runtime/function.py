@@ -6,34 +6,43 @@ from collections.abc import Callable
 from typing import Any
 
 from ..language.errors import CodegenError
-from ..language.functions import Overloads, written_annotations
+from ..language.functions import Overload, Overloads, written_annotations
+from ..language.parameters import placed
+from ..language.tree.source import keep_source
+from ..language.tree.texts import given_source
 from ..types import annotations
 from . import showing
 from .module import get_module
 
 
 class Function(Overloads):
-    """A function of kernels, with one or more overloads. Called on the host it is the Python function."""
+    r"""A function of kernels, with one or more overloads. Called on the host it is the Python function.
 
-    def __init__(self, func=None, key=None, module=None, namespace="", **_):
-        key = key or (func.__qualname__ if func is not None else None)
-        super().__init__(key)
-        self.module = module or (get_module(func.__module__) if func is not None else None)
-        if func is not None:
-            self.add(func)
-            functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    \param namespace  kept for programs that say it
+    \param source  the text of the function that is traced in place of the function's own, see Kernel
+    \param code_transformers  objects of ``ast.NodeTransformer``, which change the function's tree before it is traced
+
+    Errors: TypeError for what is no function; SyntaxError and CodegenError for a wrong text.
+    """
+
+    def __init__(self, func, key=None, namespace="", module=None, source=None, code_transformers=None):
+        keep_source(func)
+        super().__init__(key or func.__qualname__)
+        self.module = module or get_module(func.__module__)
+        self.add(func, source=given_source(func, self.key, source, code_transformers))
+        functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
 
     def has(self, function):
         """Whether there is an overload with the annotations of a function."""
         return any(written_annotations(o.function) == written_annotations(function) for o in self.overloads)
 
-    def add(self, function, options=None):
+    def add(self, function, options=None, source=None):
         """Adds an overload. Errors: RuntimeError for one that differs from another only in what is a reference."""
         for other in self.overloads:
             first, second = references_of(other.function), references_of(function)
             if first[0] != second[0] and first[1] == second[1]:
                 raise RuntimeError(f"overloads of {self.key} differ only in which parameters are wp.ref[...]")
-        return super().add(function, options)
+        return super().add(function, options, source)
 
     def redefined(self, function):
         """A function with the other overloads, and the new one in place of the one with its annotations."""
@@ -70,7 +79,7 @@ class Function(Overloads):
 
     def _repr_html_(self):
         """What notebooks show."""
-        return showing.code_html(repr(self)[1:-1], [overload.function for overload in self.overloads])
+        return showing.code_html(repr(self)[1:-1], self.overloads)
 
 
 def references_of(function):
@@ -136,11 +145,11 @@ def func(f=None, *, name=None, module=None, **_):
     """
 
     def made(function):
+        keep_source(function)
         for parameter, annotation in function.__annotations__.items():
             if annotations.is_union(annotation):
-                raise CodegenError(
-                    f"function {function.__name__}, {parameter}: Union type annotations are only supported at Python scope"
-                )
+                message = f"function {function.__name__}, {parameter}: Union type annotations are only supported at Python scope"
+                raise placed(CodegenError(message), Overload(function, function.__name__), function, function.__name__, parameter)
         home = get_module(module if isinstance(module, str) else function.__module__)
         key = name or function.__qualname__
         known = home.functions.get(key)

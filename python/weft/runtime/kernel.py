@@ -11,9 +11,12 @@ from .. import _weft, config
 from ..absent import tells_what_is_missing
 from ..language.arrays import indexed
 from ..language.emitter import Emission, Environment, asserting
-from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError
+from ..language.errors import KERNEL_RETURNS, CodegenError, CodegenTypeError, near
 from ..language.functions import names_function
+from ..language.parameters import parameters_of, placed
+from ..language.statics import settle
 from ..language.tree.source import keep_source, source_of
+from ..language.tree.texts import given_source
 from ..language.values import ArrayValue, StructValue, from_ids, rebuild
 from ..types import annotations, composites, scalars
 from ..types.annotations import ArrayType, type_name
@@ -21,26 +24,42 @@ from . import showing
 from .identity import identity_of, is_settled
 from .module import OPTIONS, SETTINGS, Module, get_module
 
+KERNEL_OPTIONS = {
+    *OPTIONS, "launch_bounds", "cuda_max_registers", "enable_cuda_smem_spilling", "cluster_dim", "entry_point_abi",
+    "grid_stride",
+}  # fmt: skip
+"""What programs say of a kernel: options of its module, and those that concern compilers of others and change nothing."""
+
 NOTHING = (None, type(None))
 """The annotations of a function that returns nothing."""
 
 
 @tells_what_is_missing
 class Kernel(_weft.KernelHandle):
-    """A kernel: a Python function with annotated parameters that returns nothing.
+    r"""A kernel: a Python function with annotated parameters that returns nothing.
 
     It is traced when it is first launched. `options` override those of its module.
-    Errors: CodegenError at the first launch, with file and line.
+
+    \param source  the text of the function that is traced in place of the function's own: a program that makes functions by
+                   ``exec`` gives it. Parameters and the names of Python that are seen are those of `func`
+    \param code_transformers  objects of ``ast.NodeTransformer``, which change the function's tree before it is traced
+
+    Errors: TypeError for what is no function; SyntaxError and CodegenError for a wrong text; CodegenError at the first
+    launch, with file and line.
     """
 
     def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None, kinds=None):
         super().__init__()
-        keep_source(func)
+        if kinds is None:
+            keep_source(func)
         self.func = func
         self.module = module if isinstance(module, Module) else get_module(module or func.__module__)
         self.key = key or key_of(func)
         self.options = dict(options or {})
         self.environment = Environment(func)
+        self.given_source = given_source(func, self.key, source, code_transformers)
+        if kinds is None:
+            settle(self)
         self.kinds = kinds
         self.parameters_ = None
         self.instances = {}
@@ -48,6 +67,11 @@ class Kernel(_weft.KernelHandle):
         functools.update_wrapper(self, func, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
         if kinds is None:
             self.module.kernels[self.key] = self
+
+    @property
+    def source(self):
+        """The tree of the kernel. Errors: CodegenError where the text of its function is not at hand."""
+        return self.given_source or source_of(self.func)
 
     @property
     def parameters(self):
@@ -58,23 +82,11 @@ class Kernel(_weft.KernelHandle):
 
     def read_parameters(self):
         """Reads the signature; strings among the annotations are evaluated now."""
-        resolved = annotations.resolve_annotations(self.func)
-        if resolved.get("return") not in NOTHING:
-            raise CodegenTypeError(KERNEL_RETURNS)
-        found = []
-        for k, (name, parameter) in enumerate(inspect.signature(self.func).parameters.items()):
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise CodegenError(f"kernel {self.key}: parameter *{name} is not supported")
-            if self.kinds is not None:
-                found.append((name, self.kinds[k]))
-                continue
-            if name not in resolved:
-                raise CodegenError(f"Incomplete argument annotations on function {self.key}")
-            try:
-                found.append((name, annotations.value_type(resolved[name])))
-            except TypeError as error:
-                raise CodegenError(f"parameter {name} of kernel {self.key}: {error}") from None
-        return found
+        if self.func.__annotations__.get("return") not in (*NOTHING, "None"):
+            raise placed(CodegenTypeError(KERNEL_RETURNS), self, self.func, self.key, "return")
+        if self.kinds is not None:
+            return list(zip(inspect.signature(self.func).parameters, self.kinds))
+        return [(name, kind) for name, kind, _ in parameters_of(self, self.func, self.key)]
 
     @property
     def is_generic(self):
@@ -108,22 +120,39 @@ class Kernel(_weft.KernelHandle):
     def native_kernel(self):
         """The kernel as the module has it. Nothing is traced yet."""
         if self.fixed is None:
+            self.fixed = self.make_native(self.native_parameters())
             traced_.add(self)
-            source = source_of(self.func)
-            checks = self.option("mode") == "debug"
-            options = {"max_unroll": self.option("max_unroll"), "assertions": checks}
-            self.fixed = _weft.Kernel(
+        return self.fixed
+
+    def make_native(self, parameters):
+        """The kernel as the module has it. Errors: CodegenError for more parameters than are possible."""
+        source = self.source
+        checks = self.option("mode") == "debug"
+        options = {"max_unroll": self.option("max_unroll"), "assertions": checks}
+        try:
+            return _weft.Kernel(
                 self.key,
                 source.file,
                 source.line,
-                [native_parameter(self.key, name, kind) for name, kind in self.parameters],
+                parameters,
                 functools.partial(trace, source, self.key, self.environment, self.parameters, options),
                 block=0,
                 contract=bool(self.option("fuse_fp")),
                 checks=checks,
                 finite=bool(self.option("verify_fp")),
             )
-        return self.fixed
+        except TypeError as error:
+            raise placed(CodegenError(str(error)), self, self.func, self.key, None) from None
+
+    def native_parameters(self):
+        """The parameters as the module takes them. Errors: CodegenError for types that kernels do not get from outside."""
+        made = []
+        for name, kind in self.parameters:
+            try:
+                made.append(native_parameter(self.key, name, kind))
+            except Exception as error:
+                raise placed(error, self, self.func, self.key, name) from None
+        return made
 
     @property
     def overloads(self):
@@ -136,6 +165,8 @@ class Kernel(_weft.KernelHandle):
         made = self.instances.get(kinds)
         if made is None:
             made = Kernel(self.func, self.key, self.module, self.options, kinds=kinds)
+            made.given_source, made.environment = self.given_source, self.environment
+            made.generic_parent = self
             self.instances[kinds] = made
         return made
 
@@ -154,8 +185,10 @@ class Kernel(_weft.KernelHandle):
             if annotations.is_open(kind):
                 given = type_of_value(value, kind)
                 if given is None or not annotations.matches(kind, given):
+                    shown = type(value).__name__ if given is None else type_name(given)
                     raise RuntimeError(
-                        f"Unable to infer the type of argument '{name}' for kernel {self.key}, got {type(value)}"
+                        f"Unable to infer the type of argument '{name}' for kernel {self.key}: "
+                        f"the parameter is {type_name(kind)}, got {shown}"
                     )
                 kind = given
             kinds.append(kind)
@@ -206,7 +239,7 @@ class Kernel(_weft.KernelHandle):
 
     def _repr_html_(self):
         """What notebooks show."""
-        return showing.code_html(repr(self)[1:-1], [self.func])
+        return showing.code_html(repr(self)[1:-1], [self])
 
 
 def key_of(function):
@@ -216,6 +249,10 @@ def key_of(function):
 
 def native_parameter(kernel, name, kind):
     """A parameter's type as the module takes it. Errors: CodegenError for types that kernels do not get from outside."""
+    if isinstance(kind, ArrayType) and not annotations.is_concrete(kind.dtype):
+        raise CodegenError(
+            f"parameter {name} of kernel {kernel} is an array of {type_name(kind.dtype)}, which is no type of kernels"
+        )
     if isinstance(kind, ArrayType):
         if kind.indexed:
             return indexed.native_type(kind)
@@ -287,10 +324,14 @@ def kernel(f=None, *, name=None, enable_backward=None, module=None, module_optio
     \param options  ``max_unroll``: the most iterations of a loop over known numbers that is unrolled. Others, such as
                     ``launch_bounds``, are kept for programs that say them
 
-    Errors: ValueError and TypeError for options of a module that is not the kernel's own, or that there are not.
+    Errors: TypeError for an option that there is not; ValueError and TypeError for options of a module that is not the
+    kernel's own, or that there are not.
     """
     if module_options is not None:
         check_module_options(module_options, module)
+    for option in options:
+        if option not in KERNEL_OPTIONS:
+            raise TypeError(f"kernels have no option {option!r}{near(option, KERNEL_OPTIONS)}")
 
     def made(function):
         given = {k: v for k, v in options.items() if v is not None}
@@ -312,7 +353,7 @@ def forget_traces(function):
     again or a cell of a notebook runs again: names in kernels mean what they mean in Python, at the next launch.
     """
     for kernel in list(traced_):
-        if kernel.fixed is not None and names_function(kernel.func, kernel.environment.find, function):
+        if kernel.fixed is not None and names_function(kernel, function):
             kernel.fixed = kernel.native = None
 
 

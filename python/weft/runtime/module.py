@@ -1,5 +1,6 @@
 """Modules: the kernels and functions of one Python module, with the options that they share."""
 
+import ast
 import hashlib
 import sys
 import warnings
@@ -78,7 +79,8 @@ class Module:
             made.update(repr((key, sorted(kernel.options.items(), key=str))).encode())
             made.update(repr([(name, layout_of(kind)) for name, kind in kernel.parameters]).encode())
             if kernel.is_generic:
-                made.update(kernel.func.__code__.co_code)
+                text = ast.unparse(kernel.given_source.node) if kernel.given_source else ""
+                made.update(text.encode() if text else kernel.func.__code__.co_code)
             for concrete in kernel.instances.values() if kernel.is_generic else (kernel,):
                 made.update(concrete.native_kernel().ir_hash().encode())
         return made.digest()

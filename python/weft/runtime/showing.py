@@ -7,7 +7,6 @@ import html
 
 import numpy as np
 
-from ..language.tree.source import source_of
 from ..types.annotations import type_name
 
 RIM = 3
@@ -111,12 +110,12 @@ def function_text(function):
     return f"<Function {', '.join(f'{function.key}({form})' for form in forms)}>"
 
 
-def code_html(text, functions):
-    """HTML of a kernel or function: its signature, and the source of its Python functions to be opened."""
+def code_html(text, codes):
+    """HTML of a kernel or function: its signature, and the source of the kernel or of the overloads to be opened."""
     parts = [f"<div><code>{escaped(text)}</code>"]
-    for function in functions:
+    for code in codes:
         try:
-            found = source_of(function)
+            found = code.source
         except Exception:  # there is none, which is no reason to show nothing
             continue
         place = f"{found.file}:{found.line}"

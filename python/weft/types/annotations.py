@@ -276,11 +276,8 @@ def specificity(annotation):
     return 8
 
 
-def resolve_annotations(function, extra=None):
-    """The annotations of a Python function as objects, with strings evaluated where the function stands.
-
-    Errors: NameError and others of the evaluation.
-    """
+def names_of(function):
+    """The names that a Python function sees where it stands: those of its module, and of the functions around it."""
     names = dict(getattr(function, "__globals__", {}))
     closure = getattr(function, "__closure__", None) or ()
     for name, cell in zip(function.__code__.co_freevars, closure):
@@ -288,8 +285,15 @@ def resolve_annotations(function, extra=None):
             names[name] = cell.cell_contents
         except ValueError:
             pass  # assigned later
-    if extra:
-        names.update(extra)
+    return names
+
+
+def resolve_annotations(function, extra=None):
+    """The annotations of a Python function as objects, with strings evaluated where the function stands.
+
+    Errors: NameError and others of the evaluation.
+    """
+    names = {**names_of(function), **(extra or {})}
     resolved = {}
     for name, annotation in function.__annotations__.items():
         resolved[name] = eval(annotation, names) if isinstance(annotation, str) else annotation

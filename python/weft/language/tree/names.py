@@ -233,6 +233,11 @@ def private_arrays(arguments, body, uses):
     return private
 
 
+def calls_static(node):
+    """Whether a node is a call of static()."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", None)) == "static"
+
+
 def is_tid(node):
     """Whether an expression is a call of tid()."""
     return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", None)) == "tid"

@@ -3,10 +3,11 @@
 import ast
 import inspect
 import linecache
+import os
 import textwrap
 import types
 
-from ..errors import CodegenError
+from ..errors import CodegenError, place_error
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -14,11 +15,12 @@ parsed_ = {}
 
 
 class Source:
-    """The tree of one function, with the file in which its lines are counted."""
+    """The tree of one function, with the file in which its lines are counted, and all lines of that file."""
 
-    def __init__(self, node, file):
+    def __init__(self, node, file, lines):
         self.node = node
         self.file = file
+        self.lines = lines
         self.facts = {}  # what emission finds out about names, kept for the next trace
 
     @property
@@ -33,7 +35,7 @@ class Source:
     @property
     def text(self):
         """The lines of the definition."""
-        lines = linecache.getlines(self.file)[self.line - 1 : self.node.end_lineno]
+        lines = self.lines[self.line - 1 : self.node.end_lineno]
         return textwrap.dedent("".join(lines)).rstrip() or ast.unparse(self.node)
 
     @property
@@ -41,16 +43,50 @@ class Source:
         """The line of the definition."""
         return self.node.lineno
 
+    def line_of_parameter(self, name):
+        """The line of a parameter, or of the annotation of the result if the name is "return"; else of the definition."""
+        if name == "return" and getattr(self.node, "returns", None) is not None:
+            return self.node.returns.lineno
+        return next((p.lineno for p in parameters_of(self.node) if p.arg == name), self.line)
+
+
+def parameters_of(node):
+    """The nodes of all parameters of a function's node, in the order in which Python keeps their names."""
+    args = node.args
+    starred = [one for one in (args.vararg, args.kwarg) if one is not None]
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *starred]
+
+
+def agrees(node, code):
+    """Whether a function's node has the name and the parameters of a function's code."""
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    return name == code.co_name and has_parameters(node, code)
+
+
+def has_parameters(node, code):
+    """Whether a function's node has the parameters of a function's code."""
+    names = tuple(p.arg for p in parameters_of(node))
+    return names == code.co_varnames[: len(names)] and len(node.args.posonlyargs + node.args.args) == code.co_argcount
+
 
 def keep_source(function):
-    """Keeps the lines of a function's file as they are now: it may be written again, or go, before a kernel is traced."""
-    if isinstance(function, types.FunctionType):
-        function._wp_lines_ = lines_of(function.__code__.co_filename)
+    """Keeps the lines of a function's file as they are now: it may be written again, or go, before a kernel is traced.
+
+    Errors: TypeError for what is no function of Python's.
+    """
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"kernels and their functions are made of functions of Python, not of a {type(function).__name__}")
+    if function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise unplaced(function, f"{function.__qualname__} is a coroutine: kernels and their functions have no `async`")
+    function._wp_lines_ = lines_of(function.__code__.co_filename)
 
 
 def lines_of(file):
-    """The lines of a file as they are now; the same list as long as the file does not change."""
-    linecache.checkcache(file)
+    """The lines of a file as they are now; the same list as long as the file does not change. Of a name that is no file's,
+    such as a cell's of a notebook, what `linecache` was given under it.
+    """
+    if os.path.exists(file):
+        linecache.checkcache(file)
     return linecache.getlines(file)
 
 
@@ -79,38 +115,52 @@ def source_of(function):
     code = function.__code__
     file = code.co_filename
     lines = getattr(function, "_wp_lines_", None) or lines_of(file)
-    candidates = functions_by_line(file, lines).get(code.co_firstlineno, [])
-    if code.co_name == "<lambda>":
-        named = [n for n in candidates if isinstance(n, ast.Lambda)]
-        named = [n for n in named if lambda_matches(n, code)] if len(named) > 1 else named
-    else:
-        named = [n for n in candidates if getattr(n, "name", None) == code.co_name]
+    named = [n for n in functions_by_line(file, lines).get(code.co_firstlineno, []) if agrees(n, code)]
+    if code.co_name == "<lambda>" and len(named) > 1:
+        named = [n for n in named if lambda_matches(n, code)]
     if len(named) == 1:
-        return Source(named[0], file)
+        return Source(named[0], file, lines)
     if len(named) > 1:
-        raise CodegenError(f"{code.co_name} at {file}:{code.co_firstlineno} is one of several functions on its line")
+        raise unplaced(function, f"{code.co_name} is one of several functions on its line, which cannot be told apart")
     return source_by_inspection(function)
+
+
+def unplaced(function, message):
+    """The error of a function whose tree is not found, with the place that its code names."""
+    code = function.__code__
+    return place_error(CodegenError(message), function.__qualname__, code.co_filename, code.co_firstlineno)
 
 
 def lambda_matches(node, code):
     """Whether a lambda of the tree is the one that was compiled to `code`: its columns are those of its instructions."""
+    if not hasattr(code, "co_positions"):  # before Python 3.11 code had no columns
+        made = next(c for c in compile(ast.Expression(node), code.co_filename, "eval").co_consts if hasattr(c, "co_code"))
+        return facts_of(made) == facts_of(code)
     positions = [p for p in code.co_positions() if p[0] is not None and p[2] is not None]
     columns = [p[2] for p in positions if p[0] == node.body.lineno]
     return not columns or node.col_offset <= min(columns) <= (node.end_col_offset or 1 << 30)
+
+
+def facts_of(code):
+    """What the code of a lambda has wherever it is compiled. Outside of its function, the names of that one are global."""
+    return code.co_varnames, {*code.co_names, *code.co_freevars}, code.co_consts
 
 
 def source_by_inspection(function):
     """The tree of a function whose file does not have it at its line: what `inspect` knows of it."""
     try:
         lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError) as error:
-        raise CodegenError(
-            f"the source of {function.__qualname__} is not at hand: define kernels and functions in a file, a notebook "
-            "or by weft's functions that take strings"
-        ) from error
-    text = textwrap.dedent("".join(lines))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, FUNCTIONS):
-            ast.increment_lineno(node, first - 1)
-            return Source(node, function.__code__.co_filename)
-    raise CodegenError(f"the source of {function.__qualname__} has no function")
+        text = textwrap.dedent("".join(lines))
+        lines = ["\n"] * (first - 1) + text.splitlines(keepends=True)  # with the numbers that they have in the file
+        nodes = ast.walk(ast.parse("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        nodes = ()
+    for node in nodes:
+        if isinstance(node, FUNCTIONS) and agrees(node, function.__code__):
+            return Source(node, function.__code__.co_filename, lines)
+    raise unplaced(
+        function,
+        f"the source of {function.__qualname__} is not at hand, as of all that exec() makes of a string: give the string, "
+        "too, as in wp.Kernel(function, source=text) and wp.Function(function, source=text), register its lines with "
+        "Python's linecache, or define the function in a file or a notebook",
+    )
