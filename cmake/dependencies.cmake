@@ -21,14 +21,20 @@ macro(weft_need_package out_missing target package debian)
   endif()
 endmacro()
 
-# A library without a CMake package: a header, and optionally the names under which its library may be found.
+# A library without a CMake package: a header, and optionally the names under which its library may be found. With
+# WEFT_STATIC_DEPENDENCIES that is the archive.
 macro(weft_need_header out_missing target header debian)
   if(NOT TARGET ${target})
     string(MAKE_C_IDENTIFIER "WEFT_${target}" weft_variable)
     find_path(${weft_variable}_INCLUDE "${header}" PATH_SUFFIXES Volk volk stb)
     set(weft_links)
     if(NOT "${ARGN}" STREQUAL "")
-      find_library(${weft_variable}_LIBRARY NAMES ${ARGN})
+      set(weft_names ${ARGN})
+      if(WEFT_STATIC_DEPENDENCIES)
+        list(TRANSFORM weft_names PREPEND "${CMAKE_STATIC_LIBRARY_PREFIX}")
+        list(TRANSFORM weft_names APPEND "${CMAKE_STATIC_LIBRARY_SUFFIX}")
+      endif()
+      find_library(${weft_variable}_LIBRARY NAMES ${weft_names})
       set(weft_links "${${weft_variable}_LIBRARY}")
     endif()
     mark_as_advanced(${weft_variable}_INCLUDE ${weft_variable}_LIBRARY)
@@ -56,17 +62,25 @@ macro(weft_find_library_dependencies out_missing)
   weft_need_package(${out_missing} nlohmann_json::nlohmann_json nlohmann_json nlohmann-json3-dev)
   weft_need_header(${out_missing} weft_dep::dlpack dlpack/dlpack.h libdlpack-dev)
   weft_need_header(${out_missing} weft_dep::zlib zlib.h zlib1g-dev z zlib)
-  # A codec of volumes' files; without it, those that need it are refused.
-  weft_need_header(weft_left_out weft_dep::blosc blosc.h libblosc-dev blosc)
+  # A codec of volumes' files; without it, those that need it are refused. Packages have no archive of it that a module
+  # of Python's could link: theirs is no position-independent code.
+  if(NOT WEFT_STATIC_DEPENDENCIES)
+    weft_need_header(weft_left_out weft_dep::blosc blosc.h libblosc-dev blosc)
+  endif()
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads QUIET)
   if(NOT Threads_FOUND)
     list(APPEND ${out_missing} "a threads library (Debian: libc6-dev)")
   endif()
 endmacro()
+# Packages have fmt as a shared library; its headers hold the same code.
+set(WEFT_FMT fmt::fmt)
+if(WEFT_STATIC_DEPENDENCIES)
+  set(WEFT_FMT fmt::fmt-header-only)
+endif()
 set(WEFT_LIBRARY_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers weft_dep::spirv_headers SPIRV-Tools-opt SPIRV-Tools-static
-  spirv-cross-glsl spirv-cross-core fmt::fmt
+  spirv-cross-glsl spirv-cross-core ${WEFT_FMT}
   weft_dep::xxhash weft_dep::fast_float nlohmann_json::nlohmann_json weft_dep::dlpack weft_dep::zlib
   $<TARGET_NAME_IF_EXISTS:weft_dep::blosc> Threads::Threads ${CMAKE_DL_LIBS})
 
@@ -90,8 +104,8 @@ set(WEFT_EMBED_DEPENDENCIES
   weft_dep::volk weft_dep::vulkan_headers glslang::SPIRV glslang::glslang glslang::glslang-default-resource-limits
   ${CMAKE_DL_LIBS})
 
-# OpenVDB, against which the benchmark holds level sets where it is there. Its headers need the others. No program that
-# forks may link it: a library of its own hangs forked children at their end.
+# OpenVDB, against which tests and the benchmark hold level sets; they are skipped without it. Its headers need the
+# others. No program that forks may link it: a library of its own hangs forked children at their end.
 macro(weft_find_openvdb)
   set(weft_openvdb_missing)
   weft_need_header(weft_openvdb_missing weft_dep::boost boost/numeric/conversion/conversion_traits.hpp libboost-dev)
@@ -113,6 +127,7 @@ macro(weft_find_tests_dependencies out_missing)
   weft_need_package(${out_missing} glslang::SPIRV glslang glslang-dev)
   # The host library of NanoVDB, against which tests compare volumes; they are skipped without it.
   weft_need_header(weft_left_out weft_dep::nanovdb nanovdb/NanoVDB.h libnanovdb-dev)
+  weft_find_openvdb()
   find_program(WEFT_PYTHON NAMES python3 python)
   mark_as_advanced(WEFT_PYTHON)
   if(NOT WEFT_PYTHON)

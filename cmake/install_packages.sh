@@ -167,9 +167,9 @@ if [[ -z "$(installed_version libnanovdb-dev)" ]] && apt-cache show libnanovdb-d
     echo "weft: going on without NanoVDB: volumes are not compared with its library" >&2
 fi
 
-# Optional: with it, the benchmark compares level sets with OpenVDB.
-openvdb=(libopenvdb-dev libboost-dev libtbb-dev libimath-dev)
-if [[ -z "$(installed_version libopenvdb-dev)" || -z "$(installed_version libboost-dev)" ]] &&
+# Optional: with it, tests and the benchmark compare level sets with OpenVDB, and volumes go through NanoVDB's tools.
+openvdb=(libopenvdb-dev libnanovdb-tools libboost-dev libtbb-dev libimath-dev)
+if [[ -z "$(installed_version libopenvdb-dev)" || -z "$(installed_version libnanovdb-tools)" || -z "$(installed_version libboost-dev)" ]] &&
   apt-cache show "${openvdb[@]}" >/dev/null 2>&1; then
   as_root apt-get install -q -y --no-install-recommends "${openvdb[@]}" ||
     echo "weft: going on without OpenVDB: level sets are not compared with its own" >&2

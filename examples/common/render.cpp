@@ -5,9 +5,8 @@
 #include <weft/runtime/geometry/mesh.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
+#include "light.h"
 #include "scene.h"
 
 using namespace weft;
@@ -16,12 +15,6 @@ namespace {
 
 constexpr int kBounces = 3;
 constexpr int kStrips = 40;  // of a picture whose progress is shown
-constexpr float kFar = 1e6f;
-constexpr float kOffset = 1e-3f;  // a ray starts this far off the surface that it leaves
-constexpr float kTurn = 2 * std::numbers::pi_v<float>;
-const vec3 kSun = normalize(vec3{-0.55f, 0.75f, 0.42f});
-constexpr vec3 kSunLight{3.4f, 2.95f, 2.4f};
-constexpr float kSunSize = 0.035f;  // radius as seen from here, in radians: how soft shadows are
 
 /// The first surface that a ray meets; none if t is kFar.
 struct Surface {
@@ -29,13 +22,6 @@ struct Surface {
   Vec3 normal, facet, colour;  ///< facet: the true normal; normal: the smooth one, for shading
   Float mirror;  ///< part of the light that is mirrored, seen straight on; 8 times as much at a grazing view
 };
-
-Vec3 sky(const Vec3& direction) {
-  Float up = sqrt(max(direction.y, 0));
-  Vec3 blue = vec3{0.72f, 0.8f, 0.88f} * (1 - up) + vec3{0.16f, 0.34f, 0.68f} * up;
-  Float glow = pow(max(dot(direction, kSun), 1e-3f), 200.f);
-  return blue + kSunLight * (glow * 3);
-}
 
 /// The obstacles of rays, except the floor.
 struct World {
@@ -78,10 +64,7 @@ Surface nearest_surface(const World& world, const Vec3& origin, const Vec3& dire
   Surface s{kFar, vec3{0, 1, 0}, vec3{0, 1, 0}, vec3{}, 0};
   If (direction.y < -1e-5f) {
     s.t = min(-origin.y / direction.y, kFar);
-    Vec3 p = origin + direction * s.t;
-    Float square = floor(p.x * 2) + floor(p.z * 2);
-    Bool dark = square - 2 * floor(square * 0.5f) > 0.5f;
-    s.colour = select(dark, Vec3(0.2f, 0.22f, 0.25f), Vec3(0.42f, 0.42f, 0.4f));
+    s.colour = floor_colour(origin + direction * s.t);
     s.mirror = 0.02f;
   }
   BallHit ball = to_balls(world, origin, direction, s.t, false);
@@ -135,14 +118,6 @@ Vec2 spread(const UInt& seed, const Int& sample) {
   return Vec2(x - floor(x), y - floor(y));
 }
 
-/// A direction around an axis: at angle `turn` (in turns), and with `sine` as the sine of its angle to the axis.
-Vec3 around(const Vec3& axis, const Float& turn, const Float& sine) {
-  Vec3 side = normalize(cross(axis, select(abs(axis.x) < 0.7f, Vec3(1, 0, 0), Vec3(0, 1, 0))));
-  Vec3 up = cross(axis, side);
-  Float cosine = sqrt(max(1 - sine * sine, 0));
-  return axis * cosine + (side * cos(turn * kTurn) + up * sin(turn * kTurn)) * sine;
-}
-
 // Strategy: one thread per pixel follows `samples` paths from the eye into the world. At a surface a path gathers the
 // sun's light through a shadow ray and continues in one direction, scattered by cosine around the normal. A path that
 // leaves the world brings the sky's light. Every fourth path is mirrored instead at its first surface and counts as
@@ -177,7 +152,7 @@ auto render_kernel(RaySearch search) {
           Break();
         }
         If (bounce == 0) {  // haze
-          Float clear = exp(-0.0006f * s.t * s.t);
+          Float clear = clear_air(s.t);
           light += sky(Vec3(direction.x, 0, direction.z)) * (1 - clear);
           carried *= clear;
         }
@@ -210,15 +185,7 @@ auto render_kernel(RaySearch search) {
         }
       }
     }
-    light /= Float(samples);
-
-    UInt packed = 0xff000000u;
-    for (int k = 0; k < 3; ++k) {
-      Float c = light[k] * 0.6f;  // Narkowicz, "ACES filmic tone mapping curve" (2015)
-      Float film = min(c * (2.51f * c + 0.03f) / (c * (2.43f * c + 0.59f) + 0.14f), 1);
-      packed = packed | (UInt(pow(max(film, 1e-6f), 1 / 2.2f) * 255 + 0.5f) << UInt(8 * k));
-    }
-    image(row, column) = packed;
+    image(row, column) = film_pixel(light / Float(samples));
   });
 }
 
@@ -251,18 +218,14 @@ Picture draw(const Shape& shape, const Balls& balls, const View& view) {
   const Mesh mesh(points, triangles, {.ray_query = asks_device});
   const Bvh around(device, lower, upper);
 
-  const Camera& camera = view.camera;
-  const vec3 forward = normalize(camera.target - camera.eye);
-  const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
-  const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
-  const vec3 up = cross(right, forward) * half;
+  const CameraFrame frame = frame_of(view.camera, view.width, view.height);
   Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {view.height, view.width});
   // The picture is drawn in strips if its progress is to be shown.
   const int strip = view.progress ? (view.height + kStrips - 1) / kStrips : view.height;
   for (int row = 0; row < view.height; row += strip) {
     const int rows = std::min(strip, view.height - row);
     launch(asks_device ? asks : walks, {rows, view.width}, image, mesh, normals, around, places, colours, balls.mirror,
-           camera.eye, forward, right * (half * float(view.width) / float(view.height)), up, view.samples, row);
+           view.camera.eye, frame.forward, frame.right, frame.up, view.samples, row);
     if (!view.progress) continue;
     image.wait();
     view.progress(row + rows, view.height);

@@ -4,13 +4,9 @@
 
 #include <functional>
 
+#include "camera.h"
 #include "picture.h"
 #include "shape.h"
-
-struct Camera {
-  weft::vec3 eye, target;
-  float view = 35;  ///< angle from the top of the picture to its bottom, in degrees
-};
 
 /// Balls that stand in the world.
 struct Balls {

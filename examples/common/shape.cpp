@@ -6,6 +6,23 @@
 
 using namespace weft;
 
+namespace {
+
+// Sums the triangles' normals by area; drawing does not depend on the length of a sum.
+auto normal_kernel = kernel("surface normals", [](Arr<const vec3> x, Arr<const vec3i> triangles, Arr<vec3> normal) {
+  Vec3i t = triangles[tid()];
+  Vec3 a = x[t.x];
+  Vec3 area = cross(x[t.y] - a, x[t.z] - a);
+  for (int k = 0; k < 3; ++k) atomic_add(normal[t[k]], area);
+});
+
+auto triangle_kernel = kernel("triangles of indices", [](Arr<const int> indices, Arr<vec3i> triangles) {
+  Int i = tid();
+  triangles[i] = Vec3i(indices[3 * i], indices[3 * i + 1], indices[3 * i + 2]);
+});
+
+}  // namespace
+
 Shape shape_of(const Device& device, const BodyMesh& mesh) {
   std::vector<vec3> normals(mesh.positions.size());
   for (const vec3i& t : mesh.triangles) {
@@ -15,6 +32,18 @@ Shape shape_of(const Device& device, const BodyMesh& mesh) {
   }
   for (vec3& n : normals) n = normalize(n);
   return {Array<vec3>(device, mesh.positions), Array<vec3i>(device, mesh.triangles), Array<vec3>(device, normals)};
+}
+
+Shape shape_of(const Array<vec3>& positions, const Array<vec3i>& triangles) {
+  const Array<vec3> normals = zeros<vec3>(positions.device(), positions.size());
+  launch(normal_kernel, triangles.size(), positions, triangles, normals);
+  return {positions, triangles, normals};
+}
+
+Shape shape_of(const VolumeSurface& surface) {
+  const Array<vec3i> triangles = empty<vec3i>(surface.points.device(), surface.indices.size() / 3);
+  launch(triangle_kernel, triangles.size(), surface.indices, triangles);
+  return shape_of(surface.points, triangles);
 }
 
 Shape together(const std::vector<Shape>& shapes) {

@@ -1,5 +1,6 @@
 // A surface at one moment, ready to be drawn.
 #pragma once
+#include <weft/runtime/volume/volume_surface.h>
 #include <weft/weft.h>
 
 #include <vector>
@@ -15,6 +16,11 @@ struct Shape {
 
 /// The shape of a mesh. The normal of a vertex is the mean of those of its triangles, weighted by area.
 Shape shape_of(const weft::Device& device, const BodyMesh& mesh);
+
+/// The same of arrays on a device, by a kernel.
+Shape shape_of(const weft::Array<weft::vec3>& positions, const weft::Array<weft::vec3i>& triangles);
+/// The same of the surface of a volume, or of a block of values.
+Shape shape_of(const weft::VolumeSurface& surface);
 
 /// Joins shapes into one, so that one picture shows them all.
 /// Cost: all shapes go through the host.

@@ -3,8 +3,6 @@
 #include <weft/runtime/geometry/mesh.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "../common/mesh.h"
 #include "../common/program.h"
@@ -21,24 +19,13 @@ struct Options : DrawingOptions {
 };
 
 constexpr float kSize = 2.4f, kLowest = 0.01f;
-constexpr float kFilled = 0.95f;  // of the way from the middle of the picture to its edge, at most
 
 // A camera that looks down on the mesh, from so far that the picture shows all of it and a little margin.
 Camera camera_for(const BodyMesh& mesh, const Options& o) {
   float top = 0;
   for (const vec3& p : mesh.positions) top = std::max(top, p.y);
   Camera camera{{1.6f, 0.6f + 0.75f * top, 3.4f}, {0, 0.45f * top, 0}, 34};
-  const vec3 back = normalize(camera.eye - camera.target), right = normalize(cross(vec3{0, 1, 0}, back));
-  const vec3 up = cross(back, right);
-  const float half = kFilled * std::tan(camera.view * std::numbers::pi_v<float> / 360);
-  const float half_across = half * float(o.width) / float(o.height);
-  float distance = length(camera.eye - camera.target);
-  for (const vec3& p : mesh.positions) {
-    const vec3 at = p - camera.target;
-    distance = std::max(distance,
-                        dot(at, back) + std::max(std::abs(dot(at, right)) / half_across, std::abs(dot(at, up)) / half));
-  }
-  camera.eye = camera.target + back * distance;
+  show_all(camera, mesh.positions, o.width, o.height);
   return camera;
 }
 
@@ -75,16 +62,13 @@ std::string run(const Options& o) {
              o.mesh.empty() ? "torus knot" : o.mesh, mesh.size(), mesh.tree().depth(), building.seconds() * 1e3);
 
   const Camera camera = camera_for(body, o);
-  const vec3 forward = normalize(camera.target - camera.eye);
-  const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
-  const vec3 right = normalize(cross(forward, vec3{0, 1, 0})), up = cross(right, forward) * half;
+  const CameraFrame frame = frame_of(camera, o.width, o.height);
   Array<float, 2> depth = empty<float, 2>(device, {o.height, o.width});
   const auto rays = depth_kernel(search);
   double fastest = 0;
   for (int round = 0; round <= o.rounds; ++round) {
     const Stopwatch watch;
-    launch(rays, {o.height, o.width}, mesh, depth, camera.eye, forward,
-           right * (half * float(o.width) / float(o.height)), up);
+    launch(rays, {o.height, o.width}, mesh, depth, camera.eye, frame.forward, frame.right, frame.up);
     device.synchronize();
     if (round > 0) fastest = std::max(fastest, double(o.width) * o.height / watch.seconds());
   }

@@ -50,8 +50,7 @@ void HostCopy::finish() noexcept {
 bool HostCopy::done(Loc loc) const {
   if (!state_ || state_->parts.empty()) return true;
   const backend::Ticket last = state_->parts.back().ticket;
-  return detail::called_from(
-      loc, [&] { return detail::state_of(state_->stream).with([&](backend::Stream& s) { return s.done(last); }); });
+  return detail::called_from(loc, [&] { return detail::state_of(state_->stream).hold()->done(last); });
 }
 
 void HostCopy::wait(Loc loc) {
@@ -85,7 +84,7 @@ std::unique_ptr<HostCopyState> start_host_copy(Storage& storage, std::uint64_t f
     state->parts.push_back(std::move(part));
   }
   // The work is submitted now, so that the device begins while the host does something else.
-  stream.with([](backend::Stream& s) { s.submit(); });
+  stream.hold()->submit();
   return state;
 }
 

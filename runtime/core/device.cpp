@@ -44,10 +44,12 @@ void StreamState::give_back() { device->device->give_back(); }
 bool StreamState::held_up() const { return backend::held_up(*device->device); }
 
 void StreamState::release() {
-  const bool reports = with([&](backend::Stream& s) {
-    s.submit();
-    return reporting();
-  });
+  bool reports = false;
+  {
+    const Held s = hold();
+    s->submit();
+    reports = reporting();
+  }
   if (reports && !held_up()) keep_from([&](Reports& found) { synchronize(found); });
 }
 
@@ -65,20 +67,22 @@ void StreamState::end() noexcept {
 }
 
 bool StreamState::free_for_another() {
-  return with([&](backend::Stream& s) {
-    if (!reporting()) return true;
-    const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r->pending() && !s.done(r->last()); };
-    if (held_up() || std::ranges::any_of(reports_, runs)) return false;
-    read_reports(s, backend::kAllWork, kept_);
-    return true;
-  });
+  const Held s = hold();
+  if (!reporting()) return true;
+  const auto runs = [&](const std::shared_ptr<ReportBuffer>& r) { return r->pending() && !s->done(r->last()); };
+  if (held_up() || std::ranges::any_of(reports_, runs)) return false;
+  read_reports(*s, backend::kAllWork, kept_);
+  return true;
 }
 
 void StreamState::keep(Reports&& found) {
   Reports lines;
   lines.lines = std::move(found.lines);
   found.lines.clear();
-  if (found.failures) with([&](backend::Stream&) { kept_.add(std::move(found)); });
+  if (found.failures) {
+    const Held s = hold();
+    kept_.add(std::move(found));
+  }
   lines.show();
 }
 
@@ -97,12 +101,14 @@ ReportBuffer& StreamState::report_buffer() {
 }
 
 void StreamState::settle(ReportBuffer& reports) {
-  const auto waiting =
-      with([&](backend::Stream& s) { return reports.pending() ? s.waiting(reports.last()) : std::function<void()>(); });
+  std::function<void()> waiting;
+  {
+    const Held s = hold();
+    if (reports.pending()) waiting = s->waiting(reports.last());
+  }
   if (waiting) waiting();
-  with([&](backend::Stream& s) {
-    if (reports.pending()) read_reports(s, reports.last(), kept_);
-  });
+  const Held s = hold();
+  if (reports.pending()) read_reports(*s, reports.last(), kept_);
 }
 
 void StreamState::read_reports(backend::Stream& s, backend::Ticket ticket, Reports& into) {
@@ -332,11 +338,12 @@ Stream Device::create_stream(StreamPriority priority, Loc loc) const {
       of_last_owner = s->take_kept();
     }
     lock.unlock();
-    s->with([&](backend::Stream& b) {
-      b.start_at_once(priority == StreamPriority::high);
-      b.track_hazards(s->track_hazards = true);
-      b.barrier_always(s->barrier_always = false);
-    });
+    {
+      const StreamState::Held b = s->hold();
+      b->start_at_once(priority == StreamPriority::high);
+      b->track_hazards(s->track_hazards = true);
+      b->barrier_always(s->barrier_always = false);
+    }
     Stream made(std::shared_ptr<StreamState>(s, [keep = state_](StreamState* done) {
       try {
         done->release();
@@ -377,7 +384,7 @@ CompileCounts Device::compile_counts() const {
 }
 
 void Stream::submit(Loc loc) {
-  detail::called_from(loc, [&] { state_->with([](backend::Stream& s) { s.submit(); }); });
+  detail::called_from(loc, [&] { state_->hold()->submit(); });
 }
 void Stream::synchronize(Loc loc) {
   detail::called_from(loc, [&] {
@@ -387,11 +394,11 @@ void Stream::synchronize(Loc loc) {
 }
 void Stream::track_hazards(bool on) {
   state_->device->device->check_alive();
-  state_->with([&](backend::Stream& s) { s.track_hazards(state_->track_hazards = on); });
+  state_->hold()->track_hazards(state_->track_hazards = on);
 }
 void Stream::barrier_always(bool on) {
   state_->device->device->check_alive();
-  state_->with([&](backend::Stream& s) { s.barrier_always(state_->barrier_always = on); });
+  state_->hold()->barrier_always(state_->barrier_always = on);
 }
 backend::Stream& Stream::native() { return *state_->stream_; }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "stream_clock.h"
-
 namespace weft::detail {
 
 namespace {
@@ -29,38 +27,36 @@ void Pace::measured(std::uint32_t groups, double seconds) {
   if (groups > largest) largest_.store(groups, std::memory_order_relaxed);
 }
 
-backend::Ticket Pacer::launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace,
-                                        const Launch& launch, bool measured,
-                                        const std::function<backend::Ticket(const backend::Grid&)>& record) {
+bool Pacer::Parts::next_rows() {
   // Parts consist of rows, so rows are as many, and as short, as possible.
-  const std::uint32_t width = (launch.groups - 1) / launch.max_groups + 1, rows = (launch.groups - 1) / width + 1;
-  backend::Ticket last = 0;
-  for (std::uint32_t first = 0; first < rows;) {
-    const auto rows_within = [&] {
-      return std::clamp(pace->groups_within(launch.budget, launch.block) / width, 1u, rows - first);
-    };
-    std::uint32_t n = rows_within();
-    if (n < rows || pace->estimate(1) == 0 || since_asked_ >= kAskEvery) {
-      clock_.collect(stream.own());
-      since_asked_ = 0;
-      n = rows_within();
-    }
-    const backend::Grid grid{width, n, 1, n < rows, first};
-    const std::uint32_t groups = n * width;
-    if (grid.part ? pace->wants(groups) : measured)
-      last = clock_.measure(
-          stream.own(), [&] { return record(grid); },
-          [pace, groups](std::int64_t begin, std::int64_t end) { pace->measured(groups, double(end - begin) * 1e-9); });
-    else
-      last = record(grid);
-    gathered_ += pace->estimate(groups);
-    if (grid.part || gathered_ >= launch.budget) {
-      stream.submit();
-      gathered_ = 0;
-    }
-    first += n;
+  const std::uint32_t width = (launch_.groups - 1) / launch_.max_groups + 1, rows = (launch_.groups - 1) / width + 1;
+  if (first_row_ == rows) return false;
+  const auto rows_within = [&] {
+    return std::clamp(pace_->groups_within(launch_.budget, launch_.block) / width, 1u, rows - first_row_);
+  };
+  std::uint32_t n = rows_within();
+  if (n < rows || pace_->estimate(1) == 0 || pacer_.since_asked_ >= kAskEvery) {
+    pacer_.clock_.collect(stream_.own());
+    pacer_.since_asked_ = 0;
+    n = rows_within();
   }
-  return last;
+  grid_ = {width, n, 1, n < rows, first_row_};
+  first_row_ += n;
+  const std::uint32_t groups = n * width;
+  if (grid_.part ? pace_->wants(groups) : measured_)
+    measurement_.emplace(pacer_.clock_, stream_.own(), [pace = pace_, groups](std::int64_t begin, std::int64_t end) {
+      pace->measured(groups, double(end - begin) * 1e-9);
+    });
+  return true;
+}
+
+void Pacer::Parts::end_rows() {
+  if (measurement_) measurement_->given(ticket_);
+  measurement_.reset();
+  pacer_.gathered_ += pace_->estimate(grid_.x * grid_.y);
+  if (!grid_.part && pacer_.gathered_ < launch_.budget) return;
+  stream_.submit();
+  pacer_.gathered_ = 0;
 }
 
 }  // namespace weft::detail

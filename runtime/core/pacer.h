@@ -2,14 +2,14 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "../../backends/backend.h"
+#include "stream_clock.h"
 
 namespace weft::detail {
-
-class StreamClock;
 
 /// How long the workgroups of a program take on its device, estimated from measured launches. Thread-safe.
 class Pace {
@@ -50,17 +50,50 @@ class Pacer {
     std::uint32_t max_groups;  ///< the most workgroups along one dimension of a dispatch
     double budget;             ///< seconds
   };
-  /// Makes a launch by as many calls of `record` as the budget requires; each part is submitted by itself. Short
-  /// launches gather until together they reach the budget.
-  /// \param whole   the grid of the whole launch
-  /// \param record  records a part and returns its ticket
-  template <class F>
-  backend::Ticket launch(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                         const backend::Grid& whole, const F& record) {
-    const bool measured = pace->wants(launch.groups);
-    if (!measured && gather(*pace, launch)) return record(whole);
-    return launch_with_care(stream, pace, launch, measured, std::cref(record));
-  }
+  /// The parts of a launch that its caller gives the stream: as many as the budget requires, each submitted by itself.
+  /// Short launches stay whole, and gather until together they reach the budget.
+  ///
+  ///   Pacer::Parts parts(pacer, stream, pace, launch, whole);
+  ///   while (parts.next()) parts.given(stream.launch(program, parts.grid(), ...));
+  class Parts {
+   public:
+    /// \param whole  the grid of the whole launch
+    Parts(Pacer& pacer, backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
+          const backend::Grid& whole)
+        : pacer_(pacer),
+          stream_(stream),
+          pace_(pace),
+          launch_(launch),
+          measured_(pace->wants(launch.groups)),
+          careful_(measured_ || !pacer.gather(*pace, launch)),
+          grid_(whole) {}
+    /// Whether a part is left, which has grid() then.
+    bool next() { return careful_ ? next_rows() : !std::exchange(begun_, true); }
+    const backend::Grid& grid() const { return grid_; }
+    /// The stream has the part, and gave it this ticket.
+    void given(backend::Ticket ticket) {
+      ticket_ = ticket;
+      if (careful_) end_rows();
+    }
+    /// The ticket of the last part.
+    backend::Ticket ticket() const { return ticket_; }
+
+   private:
+    bool next_rows();
+    void end_rows();
+
+    Pacer& pacer_;
+    backend::Stream& stream_;
+    const std::shared_ptr<Pace>& pace_;
+    const Launch launch_;
+    const bool measured_;  ///< whether to measure the launch if it stays whole
+    const bool careful_;   ///< it may need several parts, or a measurement
+    backend::Grid grid_;
+    bool begun_ = false;           ///< of a launch without care: its one part was asked for
+    std::uint32_t first_row_ = 0;  ///< of the next part
+    backend::Ticket ticket_ = 0;
+    std::optional<StreamClock::Measurement> measurement_;  ///< of the part that is given now
+  };
 
  private:
   /// Adds a launch to those that gather, and returns whether nothing else has to be done. For most launches that is so:
@@ -73,11 +106,6 @@ class Pacer {
     gathered_ = gathered;
     return true;
   }
-  /// Makes a launch that may need several parts, or a measurement.
-  /// \param measured  whether to measure the launch if it stays whole
-  backend::Ticket launch_with_care(backend::Stream& stream, const std::shared_ptr<Pace>& pace, const Launch& launch,
-                                   bool measured, const std::function<backend::Ticket(const backend::Grid&)>& record);
-
   static constexpr std::uint32_t kAskEvery = 16;
   StreamClock& clock_;
   std::uint32_t since_asked_ = 0;  ///< launches since the device was asked what has run

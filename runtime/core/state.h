@@ -43,13 +43,18 @@ struct StreamState {
   // The switches that Stream's functions of these names set. A capture copies them from the stream of its thread.
   std::atomic<bool> track_hazards = true, barrier_always = false;
 
-  /// Calls f(backend::Stream&) under the stream's lock, because waits and launches may come from different threads.
+  /// The backend's stream, which nobody else uses while this object is there.
+  struct Held {
+    std::lock_guard<std::mutex> lock;
+    backend::Stream& stream;
+    backend::Stream* operator->() const { return &stream; }
+    backend::Stream& operator*() const { return stream; }
+  };
+  /// Locks the backend's stream, because waits and launches may come from different threads.
   /// Errors: Error(device_lost) in the child of a fork.
-  template <class F>
-  auto with(F f) {
+  Held hold() {
     check_here();
-    std::lock_guard lock(mutex_);
-    return f(*given_);
+    return {std::lock_guard(mutex_), *given_};
   }
   /// Waits for the ticket, and shows what kernels reported up to it.
   /// Errors: Error(kernel_fault) when a kernel's assert_ or check failed.
@@ -68,21 +73,18 @@ struct StreamState {
     keep(found_by(f));
   }
   /// Makes whatever any stream of the device is given from now on run after the ticket. The host does not wait.
-  void start(backend::Ticket ticket) {
-    with([&](backend::Stream& s) { s.start(ticket); });
-  }
+  void start(backend::Ticket ticket) { hold()->start(ticket); }
   /// Waits without the lock, because the ticket's work may run only after other threads give the stream more work.
   void sleep(backend::Ticket ticket) {
-    if (const auto waiting = with([&](backend::Stream& s) { return s.waiting(reported_with(ticket)); })) waiting();
+    if (const auto waiting = hold()->waiting(reported_with(ticket))) waiting();
   }
   /// Calls f(backend::Stream&), which waits for the ticket, and adds reports to `found`.
   template <class F>
   void wait_with(backend::Ticket ticket, Reports& found, F f) {
     sleep(ticket);
-    with([&](backend::Stream& s) {
-      f(s);
-      collect(s, ticket, found);
-    });
+    const Held s = hold();
+    f(*s);
+    collect(*s, ticket, found);
   }
   /// Waits for the ticket, and adds reports to `found`, which the caller delivers or keeps.
   void wait(backend::Ticket ticket, Reports& found) {
@@ -94,15 +96,17 @@ struct StreamState {
   void synchronize(Reports& found) {
     backend::Ticket last = 0;
     std::function<void()> waiting;
-    with([&](backend::Stream& s) {
-      waiting = s.waiting(backend::kAllWork);  // starts what it waits for, sooner than submit()
-      last = s.submit();
-    });
+    {
+      const Held s = hold();
+      waiting = s->waiting(backend::kAllWork);  // starts what it waits for, sooner than submit()
+      last = s->submit();
+    }
     if (waiting) waiting();
-    with([&](backend::Stream& s) {
-      s.wait(last);
-      collect(s, last, found);
-    });
+    {
+      const Held s = hold();
+      s->wait(last);
+      collect(*s, last, found);
+    }
     give_back();
   }
   /// Starts what was recorded, unless another thread has the lock.

@@ -351,7 +351,7 @@ backend::Allocation allocate_by(const F& f, DeviceState& device, std::uint64_t b
     if (e.kind() != ErrorKind::out_of_memory || bytes > device.device->info().memory_bytes) throw;
   }
   if (backend::held_up(*device.device)) {
-    for (StreamState* s : device.all_streams()) s->with([](backend::Stream& b) { b.submit(); });
+    for (StreamState* s : device.all_streams()) s->hold()->submit();
     device.parked.free_finished(*device.device);
   } else {
     const OutsideCapture at_once;

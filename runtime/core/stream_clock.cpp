@@ -5,6 +5,26 @@
 
 namespace weft::detail {
 
+StreamClock::Measurement::Measurement(StreamClock& clock, backend::Stream& own, Known known)
+    : clock_(clock), own_(own), first_(!clock.open_) {
+  std::vector<Known>& all = first_ ? known_ : *clock.open_;
+  all.push_back(std::move(known));
+  if (!first_) return;
+  clock.make_room(own);
+  own.measure(clock.moments_.get(), clock.next_);
+  clock.open_ = &known_;
+}
+
+void StreamClock::Measurement::given(backend::Ticket ticket) {
+  if (first_ && !own_.measure(nullptr, 0)) clock_.keep(ticket, std::move(known_));
+}
+
+StreamClock::Measurement::~Measurement() {
+  if (!first_) return;
+  clock_.open_ = nullptr;
+  own_.measure(nullptr, 0);
+}
+
 // Never waits, because earlier work may itself wait for another program.
 void StreamClock::make_room(backend::Stream& own) {
   if (pending_.size() >= kMost / 2) take(own);

@@ -20,23 +20,24 @@ class StreamClock {
 
   /// Called with the moments at which an operation began and ended, in nanoseconds of the device's clock.
   using Known = std::function<void(std::int64_t begin, std::int64_t end)>;
-  /// Measures the operation that `record` gives the stream and whose ticket it returns; `known` is called when the
-  /// times are known, by collect(), finish() or a later measurement. A measurement within `record` is of the same
-  /// operation.
-  template <class F>
-  backend::Ticket measure(backend::Stream& own, F record, Known known) {
-    if (open_) {
-      open_->push_back(std::move(known));
-      return record();
-    }
-    std::vector<Known> all;
-    all.push_back(std::move(known));
-    make_room(own);
-    const Opened opened(*this, own, all);
-    const backend::Ticket ticket = record();
-    if (!own.measure(nullptr, 0)) keep(ticket, std::move(all));
-    return ticket;
-  }
+  /// The measurement of the operation that the stream is given next. A measurement that begins while another is open
+  /// is of the same operation.
+  class Measurement {
+   public:
+    /// \param known  called when the times are known, by collect(), finish() or a later measurement
+    Measurement(StreamClock& clock, backend::Stream& own, Known known);
+    Measurement(const Measurement&) = delete;
+    Measurement& operator=(const Measurement&) = delete;
+    ~Measurement();
+    /// The stream has the operation, and gave it this ticket. Without this call nothing is measured.
+    void given(backend::Ticket ticket);
+
+   private:
+    StreamClock& clock_;
+    backend::Stream& own_;
+    const bool first_;  ///< no other was open
+    std::vector<Known> known_;
+  };
   /// Takes the times of the operations that have run.
   void collect(backend::Stream& own) {
     if (!pending_.empty()) take(own);
@@ -54,19 +55,6 @@ class StreamClock {
     backend::Ticket ticket;
     std::vector<Known> known;
   };
-  struct Opened {
-    StreamClock& clock;
-    backend::Stream& own;
-    Opened(StreamClock& clock, backend::Stream& own, std::vector<Known>& known) : clock(clock), own(own) {
-      own.measure(clock.moments_.get(), clock.next_);
-      clock.open_ = &known;
-    }
-    Opened(const Opened&) = delete;
-    ~Opened() {
-      clock.open_ = nullptr;
-      own.measure(nullptr, 0);
-    }
-  };
   void make_room(backend::Stream& own);
   void keep(backend::Ticket ticket, std::vector<Known>&& known);
   void take(backend::Stream& own);
@@ -76,7 +64,7 @@ class StreamClock {
   std::shared_ptr<backend::Timestamps> moments_;  ///< places for the next operations
   std::uint32_t next_ = 0;                        ///< the next free place
   std::deque<Pending> pending_;
-  std::vector<Known>* open_ = nullptr;  ///< the callbacks of the measurement that is being recorded
+  std::vector<Known>* open_ = nullptr;  ///< the callbacks of the measurement that is open
 };
 
 }  // namespace weft::detail

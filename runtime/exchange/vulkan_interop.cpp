@@ -130,11 +130,10 @@ struct Recording::State {
   /// Releases the memory that submissions which have run had reached.
   void release() {
     std::vector<Kept> ended;  // released last, because the end of memory may ask the stream of recordings
-    recordings->with([&](backend::Stream& s) {
-      const auto run = std::partition(kept.begin(), kept.end(), [&](const Kept& k) { return !s.done(k.submission); });
-      ended.assign(std::make_move_iterator(run), std::make_move_iterator(kept.end()));
-      kept.erase(run, kept.end());
-    });
+    const StreamState::Held s = recordings->hold();
+    const auto run = std::partition(kept.begin(), kept.end(), [&](const Kept& k) { return !s->done(k.submission); });
+    ended.assign(std::make_move_iterator(run), std::make_move_iterator(kept.end()));
+    kept.erase(run, kept.end());
   }
 
   ~State() {
@@ -143,7 +142,7 @@ struct Recording::State {
       recordings->sleep(ticket);
       recordings->keep_from([&](detail::Reports& found) {
         if (reports && ticket != recording) wait(found);
-        recordings->with([&](backend::Stream& s) { as_recordings(s).end(recording); });
+        as_recordings(*recordings->hold()).end(recording);
       });
     } catch (const std::exception&) {
       // A lost device runs nothing any more.
@@ -170,7 +169,7 @@ void Recording::prepare(Loc loc) const {
     const bool reported = s.reports && s.ticket != s.recording;
     if (reported) detail::refuse_waits();
     s.order();
-    s.recordings->with([&](backend::Stream& b) { as_recordings(b).prepared(s.recording); });
+    as_recordings(*s.recordings->hold()).prepared(s.recording);
     if (reported) wait();
   });
 }
@@ -187,15 +186,17 @@ void Recording::tell(VkSemaphore semaphore, std::uint64_t value) const {
   State& s = state();
   detail::refuse_waits();
   std::uint64_t before = 0;
-  s.recordings->with([&](backend::Stream& b) {
+  {
+    const StreamState::Held b = s.recordings->hold();
     // The queue has the work in any case. Without the semaphore, it counts as run when all work of the queue has run.
-    if (semaphore) before = as_recordings(b).goes_back(s.recording, semaphore, value);
+    if (semaphore) before = as_recordings(*b).goes_back(s.recording, semaphore, value);
     if (before) semaphore = {};
-    s.ticket = as_recordings(b).submitted(s.recording, semaphore, value);
-    if (!s.reports) return;
-    s.reports->recorded(s.ticket);
-    s.recordings->report_later(s.reports);
-  });
+    s.ticket = as_recordings(*b).submitted(s.recording, semaphore, value);
+    if (s.reports) {
+      s.reports->recorded(s.ticket);
+      s.recordings->report_later(s.reports);
+    }
+  }
   // The work happens now, whatever was done since it was recorded.
   const std::optional<Error> refused = s.submitted();
   detail::tell_recorder({.kind = detail::OperationKind::replay, .what = "a recording is submitted"});
@@ -223,7 +224,7 @@ void Recording::submitted(VkSemaphore semaphore, std::uint64_t value, Loc loc) c
 bool Recording::done(Loc loc) const {
   return detail::called_from(loc, [&] {
     State& s = state();
-    return s.recordings->with([&](backend::Stream& b) { return b.done(s.ticket); });
+    return s.recordings->hold()->done(s.ticket);
   });
 }
 
@@ -310,12 +311,11 @@ Recording Stream::record_into(VkCommandBuffer commands, const std::function<void
       // An error here fails the capture as well.
       const detail::OutsideCapture at_once;
       StreamState& recordings = recordings_of(device);
-      state_->with([](backend::Stream& s) { s.submit(); });
+      state_->hold()->submit();
       made->recordings = &recordings;
       made->stream = state_.get();
       made->order_now();
-      made->recording = made->ticket =
-          recordings.with([&](backend::Stream& s) { return as_recordings(s).record(commands, *made->operations); });
+      made->recording = made->ticket = as_recordings(*recordings.hold()).record(commands, *made->operations);
       made->memory.touched(recordings, made->ticket, made->reached);
     }
     return Recording(std::move(made));
@@ -330,9 +330,8 @@ void Stream::wait(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
     // separately. If another thread is giving a stream work right now, none of that is known to be earlier.
     ++state_->device->waits;
     for (StreamState* other : state_->device->all_streams()) other->try_submit();
-    state_->with([&](backend::Stream& s) {
-      state_->awaited.store(as_vulkan(s).await(semaphore, value), std::memory_order_release);
-    });
+    const StreamState::Held s = state_->hold();
+    state_->awaited.store(as_vulkan(*s).await(semaphore, value), std::memory_order_release);
   });
 }
 
@@ -340,7 +339,7 @@ void Stream::signal(VkSemaphore semaphore, std::uint64_t value, Loc loc) const {
   detail::called_from(loc, [&] {
     Capture::refuse_semaphores("a stream is to signal a semaphore");
     require_semaphore(*state_->device, semaphore, "signal()");
-    state_->with([&](backend::Stream& s) { return as_vulkan(s).signal(semaphore, value); });
+    as_vulkan(*state_->hold()).signal(semaphore, value);
   });
 }
 

@@ -122,15 +122,19 @@ void Graph::launch_on(const Stream* stream) const {
   std::unique_lock lock(s.mutex);
   if (s.reports && s.reporting_on) s.reporting_on->settle(*s.reports);
   s.memory.order_before(on, on, reached);
-  const backend::Ticket ticket = on.with([&](backend::Stream& b) {
-    if (!s.reports) return b.replay(*s.graph);
-    s.reporting_on = &on;
-    s.reports->restart(b);
-    const backend::Ticket replayed = b.replay(*s.graph);
-    s.reports->recorded(replayed);
-    on.report_later(s.reports);
-    return replayed;
-  });
+  backend::Ticket ticket = 0;
+  {
+    const detail::StreamState::Held b = on.hold();
+    if (s.reports) {
+      s.reporting_on = &on;
+      s.reports->restart(*b);
+    }
+    ticket = b->replay(*s.graph);
+    if (s.reports) {
+      s.reports->recorded(ticket);
+      on.report_later(s.reports);
+    }
+  }
   s.memory.touched(on, ticket, reached);
 }
 

@@ -122,7 +122,8 @@ void ProfileLog::stop() {
     trying([&] {
       StreamState& stream = *tracks[k].state;
       stream.sleep(last[k]);
-      stream.with([&](backend::Stream& s) { stream.clock().finish(s.own(), last[k]); });
+      const StreamState::Held s = stream.hold();
+      stream.clock().finish(s->own(), last[k]);
     });
   for (const Measured& m : devices_)
     trying([&] {
@@ -159,9 +160,11 @@ ProfileLog::Clocks ProfileLog::compare(DeviceState& state) const {
   for (int attempt = 0; attempt < 5; ++attempt) {
     double middle = 0;
     const double before = now();
-    clock.measure(
-        *stream, [&] { return stream->fill(scratch.address, 4, 0); },
-        [&middle](std::int64_t begin, std::int64_t end) { middle = double(begin + end) * 0.5e-9; });
+    {
+      StreamClock::Measurement measurement(
+          clock, *stream, [&middle](std::int64_t begin, std::int64_t end) { middle = double(begin + end) * 0.5e-9; });
+      measurement.given(stream->fill(scratch.address, 4, 0));
+    }
     clock.finish(*stream, clock.last());
     const double after = now();
     if (after - before >= shortest) continue;
@@ -219,9 +222,12 @@ Profile ProfileLog::result() {
 template <class F>
 backend::Ticket ProfiledStream::measured(std::string_view name, F record) {
   const ProfileLog::Recorded recorded = log_->recorded(name);
-  return clock_.measure(own_, record, [times = times_, recorded](std::int64_t begin, std::int64_t end) {
+  StreamClock::Measurement measurement(clock_, own_, [times = times_, recorded](std::int64_t begin, std::int64_t end) {
     times->push_back({recorded, begin, end});
   });
+  const backend::Ticket ticket = record();
+  measurement.given(ticket);
+  return ticket;
 }
 
 backend::Ticket ProfiledStream::launch(backend::Program& program, backend::Grid grid, std::span<const std::byte> args,

@@ -328,21 +328,18 @@ class KernelWork final : DeviceWork::Words {
       std::memcpy(block + call_.params[launch_.first_thread].offset, &first_thread, 4);
     }
     StreamState& on = launch_.on;
-    return on.with([&](backend::Stream& s) {
-      if (call_.report_offset == 0) return give(s, n, num_ranges_);
-      ReportBuffer& reports = on.report_buffer();
-      const ReportBuffer::Launch about{launch_.program.call,
-                                       {launch_.threads.n.data(), std::size_t(launch_.threads.rank)},
-                                       number,
-                                       launch_.launched};
-      ranges_.data()[num_ranges_] = reports.begin(s, about, block + call_.report_offset);
-      const backend::Ticket t = give(s, n, num_ranges_ + 1);
-      if (on.capture)
-        on.capture->operations().list.back().report_at = call_.report_offset;
-      else
-        reports.recorded(t);
-      return t;
-    });
+    const StreamState::Held s = on.hold();
+    if (call_.report_offset == 0) return give(*s, n, num_ranges_);
+    ReportBuffer& reports = on.report_buffer();
+    const ReportBuffer::Launch about{
+        launch_.program.call, {launch_.threads.n.data(), std::size_t(launch_.threads.rank)}, number, launch_.launched};
+    ranges_.data()[num_ranges_] = reports.begin(*s, about, block + call_.report_offset);
+    const backend::Ticket ticket = give(*s, n, num_ranges_ + 1);
+    if (on.capture)
+      on.capture->operations().list.back().report_at = call_.report_offset;
+    else
+      reports.recorded(ticket);
+    return ticket;
   }
 
   // Gives a dispatch to the stream, which is locked; in parts if there is a budget.
@@ -360,7 +357,9 @@ class KernelWork final : DeviceWork::Words {
     const double budget = device.dispatch_budget.load(std::memory_order_relaxed);
     if (budget == 0 || launch_.on.capture) [[likely]]
       return launch(grid);
-    return launch_.on.pacer().launch(s, launch_.program.pace, {groups, call_.block, limit, budget}, grid, launch);
+    Pacer::Parts parts(launch_.on.pacer(), s, launch_.program.pace, {groups, call_.block, limit, budget}, grid);
+    while (parts.next()) parts.given(launch(parts.grid()));
+    return parts.ticket();
   }
 
   const Dispatch& launch_;

@@ -28,7 +28,7 @@ void refuse_captured(const std::shared_ptr<StreamState>& stream, std::uint64_t t
 bool Event::done(Loc loc) const {
   return detail::called_from(loc, [&] {
     refuse_captured(stream_, ticket_);
-    return !stream_ || stream_->with([&](backend::Stream& s) { return s.done(ticket_); });
+    return !stream_ || stream_->hold()->done(ticket_);
   });
 }
 void Event::wait(Loc loc) const {
@@ -68,7 +68,7 @@ Event Stream::record(Loc loc) const {
       return event;
     }
     event.stream_ = state_;
-    event.ticket_ = state_->with([](backend::Stream& s) { return s.submit(); });
+    event.ticket_ = state_->hold()->submit();
     return event;
   });
 }

@@ -83,7 +83,7 @@ template <class Issue>
 backend::Ticket submit(StreamState& on, const DeviceWork& work, const Issue& issue) {
   return *try_submit(on, work, [&]() -> std::optional<backend::Ticket> {
     if constexpr (std::is_invocable_v<Issue, backend::Stream&>)
-      return on.with(issue);
+      return issue(*on.hold());
     else
       return issue();
   });

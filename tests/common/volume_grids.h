@@ -11,7 +11,7 @@ namespace weft::test {
 
 /// A grid of a file, as bytes of its own.
 inline std::vector<std::byte> grid_of(std::span<const std::byte> file, const grids::Entry& entry) {
-  std::vector<std::byte> unpacked;
+  grids::Unpacked unpacked;
   const std::span<const std::byte> grid = grids::grid_of(file, entry, unpacked);
   return {grid.begin(), grid.end()};
 }

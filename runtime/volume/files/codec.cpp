@@ -95,8 +95,7 @@ std::uint64_t packed_bytes(VolumeCodec codec, std::span<const std::byte> rest, s
   return at;
 }
 
-std::vector<std::byte> unpack(VolumeCodec codec, std::span<const std::byte> packed, std::uint64_t grid_bytes) {
-  if (codec == VolumeCodec::none) return {packed.begin(), packed.end()};
+Unpacked unpack(VolumeCodec codec, std::span<const std::byte> packed, std::uint64_t grid_bytes) {
   // Deflate packs at most 1032 bytes into one, so memory is not allocated for what cannot be.
   if (codec == VolumeCodec::zip && grid_bytes / 1032 > packed.size())
     no_grid("the file is damaged: {} packed bytes cannot hold a grid of {}", packed.size(), grid_bytes);
@@ -105,11 +104,9 @@ std::vector<std::byte> unpack(VolumeCodec codec, std::span<const std::byte> pack
     each_blob(codec, packed, grid_bytes,
               [](std::span<const std::byte> blob, std::uint64_t, std::uint64_t part) { check_blosc(blob, part); });
 #endif
-  std::vector<std::byte> grid;
-  grid.reserve(grid_bytes);
+  Unpacked grid = std::make_unique_for_overwrite<std::byte[]>(grid_bytes);
   each_blob(codec, packed, grid_bytes, [&](std::span<const std::byte> blob, std::uint64_t first, std::uint64_t part) {
-    grid.resize(first + part);
-    const std::span<std::byte> to = std::span(grid).subspan(first);
+    const std::span<std::byte> to(grid.get() + first, part);
     if (codec == VolumeCodec::zip) return inflate_blob(blob, to);
 #ifdef WEFT_BLOSC
     unpack_blosc(blob, to);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,9 +17,12 @@ bool has_codec(VolumeCodec codec);
 /// Errors: NoGrid if the file ends before.
 std::uint64_t packed_bytes(VolumeCodec codec, std::span<const std::byte> rest, std::uint64_t grid_bytes);
 
+/// The bytes of a grid that was packed. Their memory is not set to 0 first, which would take a tenth of the time.
+using Unpacked = std::unique_ptr<std::byte[]>;
 /// The grid in a part that packed_bytes() has measured.
+/// \param codec  zip or Blosc
 /// Errors: NoGrid if it is damaged, or unpacks to another size; std::bad_alloc
-std::vector<std::byte> unpack(VolumeCodec codec, std::span<const std::byte> packed, std::uint64_t grid_bytes);
+Unpacked unpack(VolumeCodec codec, std::span<const std::byte> packed, std::uint64_t grid_bytes);
 
 /// The grid, packed, with the sizes before its parts.
 std::vector<std::byte> pack(VolumeCodec codec, std::span<const std::byte> grid);

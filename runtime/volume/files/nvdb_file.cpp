@@ -98,13 +98,12 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
   return entries;
 }
 
-std::span<const std::byte> grid_of(std::span<const std::byte> file, const Entry& entry,
-                                   std::vector<std::byte>& unpacked) {
+std::span<const std::byte> grid_of(std::span<const std::byte> file, const Entry& entry, Unpacked& unpacked) {
   if (!has_codec(entry.codec)) no_grid("it is packed by Blosc, which this build of weft does not have");
   const std::span<const std::byte> part = file.subspan(entry.at, entry.bytes);
   if (entry.codec == VolumeCodec::none) return part;
   unpacked = unpack(entry.codec, part, entry.grid_bytes);
-  return unpacked;
+  return {unpacked.get(), entry.grid_bytes};
 }
 
 namespace {

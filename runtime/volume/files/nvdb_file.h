@@ -6,6 +6,7 @@
 
 #include "../grid/check.h"
 #include "../volume_codec.h"
+#include "codec.h"
 
 namespace weft::grids {
 
@@ -23,8 +24,7 @@ std::vector<Entry> entries_of(std::span<const std::byte> file);
 
 /// A grid of a file, unpacked but not checked: in the file itself if nothing packed it, else in `unpacked`.
 /// Errors: NoGrid
-std::span<const std::byte> grid_of(std::span<const std::byte> file, const Entry& entry,
-                                   std::vector<std::byte>& unpacked);
+std::span<const std::byte> grid_of(std::span<const std::byte> file, const Entry& entry, Unpacked& unpacked);
 
 /// Gives a grid the form in which it is read alone: the only one of its memory, without statistics of nodes, with
 /// checksums, and of the version 32.4, as values have one layout in all versions 32.x. Index grids keep their version.

@@ -146,47 +146,58 @@ LeafCache::LeafCache(const Var<VolumeArrays>& volume, bool held, VolumeType type
   tiles_ = select(usable_, tiles_, 0);
 }
 
-void LeafCache::walk(const Int& x, const Int& y, const Int& z) {
+LeafCache::Block LeafCache::walk(const Int& x, const Int& y, const Int& z) const {
   const auto [place, leaf] = walk_of(type_)(volume_.words, volume_.root, tiles_, x, y, z);
-  first_ = scalar_at(place, grids::layout_of(type_)->scalar_bytes);
-  leaf_ = leaf;
-  x_ = x, y_ = y, z_ = z;
+  return {scalar_at(place, grids::layout_of(type_)->scalar_bytes), leaf};
 }
 
-Int LeafCache::element(const Int& i, const Int& j, const Int& k) const {
-  return first_ + select(leaf_ != 0, place_in_leaf(i, j, k) * int(grids::layout_of(type_)->scalars), 0);
+Int LeafCache::element(const Block& block, const Int& i, const Int& j, const Int& k) const {
+  return block.first + select(block.leaf != 0, place_in_leaf(i, j, k) * int(grids::layout_of(type_)->scalars), 0);
 }
 
 Int LeafCache::find(const Int& i, const Int& j, const Int& k) {
   const Int x = i >> 3, y = j >> 3, z = k >> 3;
+  const auto go = [&] {
+    const Block found = walk(x, y, z);
+    last_.first = found.first, last_.leaf = found.leaf;
+    x_ = x, y_ = y, z_ = z;
+  };
   // The first walk needs no comparison, unless a loop around it comes back.
   if (std::exchange(fresh_, false) && tracing::Trace::current().builder().region() == made_in_) {
-    walk(x, y, z);
+    go();
   } else {
     If ((x != x_) | (y != y_) | (z != z_)) {
-      walk(x, y, z);
+      go();
     }
   }
-  return element(i, j, k);
+  return element(last_, i, j, k);
 }
 
 void LeafCache::find_cube(const Int& i, const Int& j, const Int& k, Int (&elements)[8]) {
-  const auto corner = [](int c) { return std::array{c >> 2, c >> 1 & 1, c & 1}; };
-  // Two cubes of three lie in one block, and need one walk.
-  If (((i & 7) != 7) & ((j & 7) != 7) & ((k & 7) != 7)) {
-    const Int first = find(i, j, k);
-    const Int step = select(leaf_ != 0, int(grids::layout_of(type_)->scalars), 0);
-    for (int c = 0; c < 8; ++c) {
-      const auto [a, b, d] = corner(c);
-      elements[c] = first + step * (64 * a + 8 * b + d);
+  elements[0] = find(i, j, k);
+  // Whether the cube reaches into the next block: along z, y and x, as the bits of a corner's number have them.
+  const Bool over[3] = {(k & 7) == 7, (j & 7) == 7, (i & 7) == 7};
+  Int first[8], leaf[8];
+  for (int c = 0; c < 8; ++c) first[c] = last_.first, leaf[c] = last_.leaf;
+  If (over[0] | over[1] | over[2]) {
+    for (int c = 1; c < 8; ++c) {
+      // The corner's block: that of a corner before, across a side that the cube does not reach over; else its own.
+      Bool own = true;
+      for (int axis = 0; axis < 3; ++axis) {
+        if (!(c >> axis & 1)) continue;
+        const int before = c & ~(1 << axis);
+        If (!over[axis]) {
+          first[c] = first[before], leaf[c] = leaf[before];
+        }
+        own = own & over[axis];
+      }
+      If (own) {
+        const Block found = walk((i >> 3) + (c >> 2), (j >> 3) + (c >> 1 & 1), (k >> 3) + (c & 1));
+        first[c] = found.first, leaf[c] = found.leaf;
+      }
     }
   }
-  Else {
-    for (int c = 0; c < 8; ++c) {
-      const auto [a, b, d] = corner(c);
-      elements[c] = find(i + a, j + b, k + d);
-    }
-  }
+  for (int c = 1; c < 8; ++c) elements[c] = element({first[c], leaf[c]}, i + (c >> 2), j + (c >> 1 & 1), k + (c & 1));
 }
 
 Int find_leaf(const Var<VolumeArrays>& volume, const Int& i, const Int& j, const Int& k) {

@@ -30,10 +30,12 @@ class LeafCache {
 
   /// The element of a voxel.
   Int find(const Int& i, const Int& j, const Int& k);
-  /// The elements of the voxels (i, j, k) + (a, b, c), at place 4 a + 2 b + c.
+  /// The elements of the voxels (i, j, k) + (a, b, c), at place 4 a + 2 b + c. Keeps the block of the first one.
+  /// Cost: a walk for each block that the cube reaches: one cube of three lies in two or more. The threads of a
+  /// subgroup walk to the blocks of one side together.
   void find_cube(const Int& i, const Int& j, const Int& k, Int (&elements)[8]);
   /// Whether the voxel found last is one of a leaf.
-  Bool in_leaf() const { return leaf_ != 0; }
+  Bool in_leaf() const { return last_.leaf != 0; }
 
   const Var<VolumeArrays>& volume() const { return volume_; }
   bool held() const { return held_; }
@@ -41,8 +43,12 @@ class LeafCache {
   const Bool& usable() const { return usable_; }
 
  private:
-  void walk(const Int& x, const Int& y, const Int& z);
-  Int element(const Int& i, const Int& j, const Int& k) const;
+  struct Block {
+    Int first = 0;  ///< the element of its first voxel
+    Int leaf = 0;   ///< the place of its leaf; 0: none
+  };
+  Block walk(const Int& x, const Int& y, const Int& z) const;
+  Int element(const Block& block, const Int& i, const Int& j, const Int& k) const;
 
   const Var<VolumeArrays> volume_;
   const bool held_;
@@ -52,8 +58,7 @@ class LeafCache {
   Bool usable_ = true;
   Int tiles_;
   Int x_, y_, z_;  ///< the block
-  Int first_ = 0;  ///< the element of its first voxel
-  Int leaf_ = 0;   ///< the place of its leaf; 0: none
+  Block last_;
 };
 
 /// The numbers of the root's tiles and of leaves; 0 where a handle led to no volume.

@@ -60,7 +60,7 @@ std::shared_ptr<VolumeState> load(const Device& device, std::span<const std::byt
                                   const std::string& about) {
   return explained(ErrorKind::io, about, [&] {
     const std::vector<grids::Entry> entries = grids::entries_of(file);
-    std::vector<std::byte> unpacked;
+    grids::Unpacked unpacked;
     const std::span<const std::byte> bytes = grids::grid_of(file, chosen(entries, which, about), unpacked);
     grids::Grid grid = grids::check_grid(bytes);
     return upload(device, bytes, std::move(grid));

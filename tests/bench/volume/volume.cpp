@@ -15,10 +15,10 @@
 #include "../../../runtime/volume/volume_from.h"
 #include "../../../runtime/volume/volume_query.h"
 #include "../../../runtime/volume/volume_surface.h"
+#include "../../common/openvdb_grid.h"
 #include "../geometry_shapes.h"
 #include "../harness.h"
 #include "../peers/host_threads.h"
-#include "../peers/openvdb_grid.h"
 #ifdef WEFT_NANOVDB
 #include <nanovdb/util/GridHandle.h>
 #include <nanovdb/util/SampleFromVoxels.h>
@@ -161,9 +161,9 @@ void race_from_mesh(Run& run, MeshSign sign) {
   std::vector<std::function<void()>> makers = {[&] { voxels = volume_from_mesh(mesh, sign, options).info().voxels; }};
   std::string note = "OpenVDB is not there";
 #ifdef WEFT_OPENVDB
-  const OpenvdbThreads threads(run.threads());
-  makers.push_back([&] { (void)OpenvdbGrid::of_mesh(data, options.voxel_size, options.half_width); });
-  const auto active = OpenvdbGrid::of_mesh(data, options.voxel_size, options.half_width).active_voxels();
+  const test::OpenvdbThreads threads(run.threads());
+  makers.push_back([&] { (void)test::OpenvdbGrid::of_mesh(data, options.voxel_size, options.half_width); });
+  const auto active = test::OpenvdbGrid::of_mesh(data, options.voxel_size, options.half_width).active_voxels().size();
   note = fmt::format("{} active voxels there", active);
 #endif
   const auto timings = interleave(makers, std::min(run.rounds(), 5), 1);
