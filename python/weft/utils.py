@@ -14,6 +14,7 @@ from .runtime.array import array
 from .runtime.creation import zeros
 from .runtime.kernel import kernel
 from .runtime.profile import Timer, timing_begin, timing_end, timing_print
+from .runtime.structures.adjacency import MeshAdjacency, MeshEdge  # noqa: F401
 from .types.named import NAMED
 from .types.scalars import float32, float64, int32, int64, uint32, uint64
 

@@ -1,6 +1,7 @@
 // The library's functions of volumes, which kernels of Python's name by their ids.
 #include <string>
 
+#include "../../../runtime/volume/tree/interpolate.h"
 #include "../../../runtime/volume/volume_query.h"
 #include "../../../runtime/volume/volume_ray.h"
 #include "../module.h"
@@ -111,12 +112,53 @@ Ids sample_index(Id volume, const Ids& point, Id how, const ArrayRef& values, co
   return ids;
 }
 
-Ids sample_index_of(Id volume, const Ids& point, Id how, const ArrayRef& values, const Ids& background) {
-  if (values.ndim() == 1 && !values.is_null()) {
-    if (values.dtype == &TypeOf<float>::get()) return sample_index<float>(volume, point, how, values, background);
-    if (values.dtype == &TypeOf<vec3>::get()) return sample_index<vec3>(volume, point, how, values, background);
+/// The derivative by the point of the value linear between voxels among those that an array holds.
+template <class T>
+Ids slope_index(Id volume, const Ids& point, const ArrayRef& values, const Ids& background) {
+  const tracing::CallPlace place(here());
+  const VolumeInKernel found{traced_handle(volume)};
+  const Arr<const T> held(values.layout);
+  const Var<T> otherwise = traced<T>(background, "the background");
+  const detail::CellPoint cell(traced<vec3>(point, "a point"));
+  Var<T> corners[8];
+  for (int c = 0; c < 8; ++c) {
+    const Int n =
+        volume_lookup_index(found, Vec3i(cell.cell[0] + (c >> 2), cell.cell[1] + (c >> 1 & 1), cell.cell[2] + (c & 1)));
+    corners[c] = otherwise;
+    If ((n >= 0) & (n < held.shape(0))) {
+      corners[c] = held[n];
+    }
   }
+  const auto slope = detail::trilinear_slope(corners, cell.rest);
+  using Slope = typename detail::VolumeValueOf<T>::Slope;
+  Var<Slope> result;
+  for (int k = 0; k < 3; ++k) {
+    if constexpr (Scalar<T>)
+      result[k] = slope[std::size_t(k)];
+    else
+      for (int c = 0; c < 3; ++c) result(c, k) = slope[std::size_t(k)][c];
+  }
+  Ids ids(std::size_t(TypeOf<Slope>::get().count()));
+  detail::read_ids<Slope>(result, ids.data(), here());
+  return ids;
+}
+
+[[noreturn]] void refuse_values() {
   throw nb::type_error("the values of voxels are an array of one dimension of float32 or vec3f");
+}
+
+Ids slope_index_of(Id volume, const Ids& point, const ArrayRef& values, const Ids& background) {
+  if (values.ndim() != 1 || values.is_null()) refuse_values();
+  if (values.dtype == &TypeOf<float>::get()) return slope_index<float>(volume, point, values, background);
+  if (values.dtype == &TypeOf<vec3>::get()) return slope_index<vec3>(volume, point, values, background);
+  refuse_values();
+}
+
+Ids sample_index_of(Id volume, const Ids& point, Id how, const ArrayRef& values, const Ids& background) {
+  if (values.ndim() != 1 || values.is_null()) refuse_values();
+  if (values.dtype == &TypeOf<float>::get()) return sample_index<float>(volume, point, how, values, background);
+  if (values.dtype == &TypeOf<vec3>::get()) return sample_index<vec3>(volume, point, how, values, background);
+  refuse_values();
 }
 
 }  // namespace
@@ -125,6 +167,8 @@ void add_volume_queries(nb::module_& m) {
   nb::class_<Segments>(m, "VolumeSegments", "The parts of a ray in active space, in a kernel.")
       .def(nb::init<Id, const Ids&, const Ids&, const Ids&>())
       .def("next", &Segments::next);
+  m.def("volume_slope_index", &slope_index_of, nb::arg("volume"), nb::arg("point"), nb::arg("values"),
+        nb::arg("background"));
   m.def("volume_sample_index", &sample_index_of, nb::arg("volume"), nb::arg("point"), nb::arg("how"), nb::arg("values"),
         nb::arg("background"));
 }

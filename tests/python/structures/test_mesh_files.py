@@ -103,3 +103,17 @@ def test_faulty_meshes_and_files_are_refused_by_name(tmp_path):
     with pytest.raises(wp.Error):
         wp.save_mesh(tmp_path / "mesh.obj", np.zeros((3, 3)), [0, 1, 3])
     assert not (tmp_path / "mesh.obj").exists()
+
+
+def test_triangles_beside_edges_are_found(capsys):
+    data = wp.shapes.box()
+    triangles = data.indices.reshape(-1, 3)
+    edges = wp.utils.MeshAdjacency(triangles, len(triangles)).edges
+    assert len(edges) == 18 and capsys.readouterr().out == ""
+    for edge in edges.values():
+        for face, corners in ((edge.f0, (edge.v0, edge.v1, edge.o0)), (edge.f1, (edge.v1, edge.v0, edge.o1))):
+            turns = [tuple(np.roll(triangles[face], k)) for k in range(3)]
+            assert corners in turns
+    alone = wp.utils.MeshAdjacency([(0, 1, 2), (1, 0, 3), (0, 1, 4)], 3).edges
+    assert (alone[0, 1].f0, alone[0, 1].f1, alone[1, 2].f1) == (0, 1, -1)
+    assert capsys.readouterr().out == "Detected non-manifold edge\n"

@@ -160,6 +160,42 @@ def test_values_beside_an_index_grid_are_sampled_and_differentiated():
     np.testing.assert_allclose(out.numpy()[:2], rounded @ [1, 10, 100] + rounded[:, 0] * rounded[:, 1])
 
 
+def test_slopes_of_values_beside_an_index_grid():
+    along = np.arange(6)
+    voxels = np.stack(np.meshgrid(along, along, along, indexing="ij"), axis=-1).reshape(-1, 3)
+    volume = wp.Volume.allocate_by_voxels(wp.array(voxels, dtype=wp.vec3i), voxel_size=1.0)
+    x, y, z = volume.get_voxels().numpy().T.astype(np.float64)
+    numbers = wp.array(x * y + 2 * z, dtype=float)
+    vectors = wp.array(np.stack([x * y * z, 3 * x, y - z], axis=-1), dtype=wp.vec3)
+
+    @wp.kernel
+    def sample(
+        volume: wp.uint64, p: wp.array(dtype=wp.vec3), numbers: wp.array(dtype=float), vectors: wp.array(dtype=wp.vec3),
+        values: wp.array(dtype=float), slopes: wp.array(dtype=wp.vec3), turned: wp.array(dtype=wp.vec3),
+        jacobians: wp.array(dtype=wp.mat33),
+    ):  # fmt: skip
+        i = wp.tid()
+        slope = wp.vec3()
+        jacobian = wp.mat33()
+        values[i] = wp.volume_sample_grad_index(volume, p[i], wp.Volume.LINEAR, numbers, 0.0, slope)
+        turned[i] = wp.volume_sample_grad_index(volume, p[i], wp.Volume.LINEAR, vectors, wp.vec3(0.0), jacobian)
+        slopes[i] = slope
+        jacobians[i] = jacobian
+
+    points = np.random.default_rng(3).uniform(0, 5, (50, 3)).astype(np.float32)
+    values, slopes = wp.zeros(50), wp.zeros(50, dtype=wp.vec3)
+    turned, jacobians = wp.zeros(50, dtype=wp.vec3), wp.zeros(50, dtype=wp.mat33)
+    inputs = [volume.id, wp.array(points, dtype=wp.vec3), numbers, vectors, values, slopes, turned, jacobians]
+    wp.launch(sample, dim=50, inputs=inputs)
+    x, y, z = points.T.astype(np.float64)
+    one, none = np.ones(50), np.zeros(50)
+    np.testing.assert_allclose(values.numpy(), x * y + 2 * z, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(slopes.numpy(), np.stack([y, x, 2 * one], axis=-1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(turned.numpy(), np.stack([x * y * z, 3 * x, y - z], axis=-1), rtol=1e-4, atol=1e-4)
+    rows = [[y * z, x * z, x * y], [3 * one, none, none], [none, one, -one]]
+    np.testing.assert_allclose(jacobians.numpy(), np.moveaxis(rows, -1, 0), rtol=1e-4, atol=1e-4)
+
+
 def test_what_cannot_be_sampled_beside_a_grid_is_refused():
     @wp.kernel
     def sample(volume: wp.uint64, values: wp.array(dtype=int), out: wp.array(dtype=int)):
@@ -251,6 +287,21 @@ def test_arrays_beside_the_values_of_a_grid_are_read():
         volume.feature_array(0, dtype=float)
     with pytest.raises(RuntimeError, match="has 1, and not number 1"):
         volume.get_feature_array_info(1)
+
+
+def test_a_background_of_the_packages_types_is_the_volumes():
+    tiles = wp.array([[0, 0, 0]], dtype=wp.vec3i)
+    for background in (wp.float64(3.0), wp.vec3d(1.0, 2.0, 3.0), wp.float16(2.0), wp.uint32(7), wp.vec4(1.0)):
+        volume = wp.Volume.allocate_by_tiles(tiles, 1.0, background)
+        assert volume.dtype is type(background)
+        np.testing.assert_array_equal(volume.native.values().numpy()[0, 0], np.array(background))
+    with pytest.raises(TypeError, match="int16 is no type of a volume's values"):
+        wp.Volume.allocate_by_tiles(tiles, 1.0, wp.int16(1))
+    for size in (0.0, -1.0, float("inf"), float("nan"), (1.0, 2.0, -1.0)):
+        with pytest.raises(ValueError, match="positive and finite"):
+            wp.Volume.allocate_by_tiles(tiles, size)
+    with pytest.raises(TypeError, match="voxel_size is a number or three, not '1'"):
+        wp.Volume.allocate_by_tiles(tiles, "1")
 
 
 def test_a_grid_in_memory_of_the_host_is_taken():

@@ -68,6 +68,9 @@ class QueryValue:
         """The query itself: functions that take it are traced in place."""
         return self
 
+    def __str__(self):
+        return "query"
+
     def next(self, found):
         """Emits the step to the next result. Returns whether there is one, and its number, else `found`."""
         more, number = self.native.next(found.id)
@@ -100,6 +103,9 @@ class MeshTree:
     def type(self):
         """The hierarchy itself: functions that take it are traced in place."""
         return self
+
+    def __str__(self):
+        return "tree of a mesh"
 
 
 def typed(name, args, kinds, names=(), id_kind=None):

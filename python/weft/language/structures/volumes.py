@@ -9,7 +9,7 @@ from .. import library, operators
 from ..emitter import adapted_to
 from ..errors import CodegenError
 from ..values import ArrayValue, Static, StructValue, Value, fixed, literal, name_of_type
-from .queries import F32, I32, U64, first, plain, refused, results, typed, vec3
+from .queries import F32, I32, U64, first, plain, results, typed, vec3
 
 vec3i = NAMED["vec3i"]
 # The types of values, and what the library's functions for them are called.
@@ -45,6 +45,9 @@ class SegmentsValue:
     def type(self):
         """The parts themselves: functions that take them are traced in place."""
         return self
+
+    def __str__(self):
+        return "walk through a volume"
 
 
 def dtype_of(name, args, place):
@@ -176,23 +179,42 @@ def store(name, dtype=None):
     return handler
 
 
-def sample_index(args):
-    """The value at a point of index space among those of an array, in the order of volume_lookup_index()."""
+def beside(name, args):
+    """The inputs of a sample among values that an array holds: the id, the point, the way, the array, and the background.
+
+    Errors: CodegenError for other values than float32 and vec3f, and for arrays that are views.
+    """
     names = ("id", "uvw", "sampling_mode", "voxel_data", "background")
-    inputs = typed("volume_sample_index", first(args, 3), (U64, vec3, I32), SAMPLE)
-    rest = [*args.values[3:], *(args.keywords[n] for n in names[max(len(args), 3) :] if n in args.keywords)]
+    inputs = typed(name, first(args, 3), (U64, vec3, I32), SAMPLE)
+    rest = [*args.values[3:5], *(args.keywords[n] for n in names[max(len(args), 3) :] if n in args.keywords)]
     if len(inputs) != 3 or len(rest) != 2 or not isinstance(rest[0], ArrayValue):
-        library.no_form("volume_sample_index", [*args.values, *args.keywords.values()])
+        library.no_form(name, [*args.values, *args.keywords.values()])
     values, background = rest[0], adapted_to(rest[1], rest[0].dtype)
     if values.dtype not in (F32, vec3) or values.ndim != 1 or getattr(background, "type", None) is not values.dtype:
         raise CodegenError(
-            "volume_sample_index(): the values of voxels are an array of one dimension of float32 or vec3f, with a "
-            "background of the same type; other values are found by volume_lookup_index()"
+            f"{name}(): the values of voxels are an array of one dimension of float32 or vec3f, with a background of the "
+            "same type; other values are found by volume_lookup_index()"
         )
     if not isinstance(values.ref, _weft.ArrayRef):
-        raise CodegenError("volume_sample_index(): the values of voxels are no indexed array and no view")
-    volume, point, way = inputs
+        raise CodegenError(f"{name}(): the values of voxels are no indexed array and no view")
+    return [*inputs, values, background]
+
+
+def sample_index(args):
+    """The value at a point of index space among those of an array, in the order of volume_lookup_index()."""
+    volume, point, way, values, background = beside("volume_sample_index", args)
     made = _weft.volume_sample_index(volume.id, point.ids, way.id, values.ref, background.ids)
+    return Value(values.dtype, made)
+
+
+def sample_grad_index(args):
+    """The same, and its derivative by the point, linear between voxels, which is written into the caller's variable."""
+    if len(args) < 6:
+        library.no_form("volume_sample_grad_index", args.values)
+    volume, point, way, values, background = beside("volume_sample_grad_index", args)
+    made = _weft.volume_sample_index(volume.id, point.ids, way.id, values.ref, background.ids)
+    slope = _weft.volume_slope_index(volume.id, point.ids, values.ref, background.ids)
+    args.assign(5, Value(vec3 if values.dtype is F32 else NAMED["mat33f"], slope))
     return Value(values.dtype, made)
 
 
@@ -250,9 +272,7 @@ HANDLERS = {
     "volume_store_v": store("volume_store_v", vec3f),
     "volume_store_i": store("volume_store_i", I32),
     "volume_sample_index": sample_index,
-    "volume_sample_grad_index": refused(
-        "volume_sample_grad_index", "a tape computes the gradient of volume_sample_index() by the point"
-    ),
+    "volume_sample_grad_index": sample_grad_index,
     "volume_voxel_count": plain("volume_voxel_count", "volume_voxel_count", (U64,), ("id",)),
     "volume_voxel": plain("volume_voxel", "volume_voxel", (U64, I32), ("id", "number")),
     "volume_ray": ray,

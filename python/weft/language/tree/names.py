@@ -153,8 +153,8 @@ WRITERS = {
     "eig3", "quat_to_axis_angle", "mesh_query_point", "mesh_query_ray", "mesh_query_point_no_sign",
     "mesh_query_point_sign_normal", "mesh_query_point_sign_parity", "mesh_query_point_sign_winding_number",
     "mesh_query_furthest_point_no_sign", "mesh_query_next", "mesh_query_aabb_next", "bvh_query_next",
-    "hash_grid_query_next", "volume_sample_grad", "volume_sample_grad_f", "volume_segments_next",
-    "transform_set_translation", "transform_set_rotation",
+    "hash_grid_query_next", "volume_sample_grad", "volume_sample_grad_f", "volume_sample_grad_index",
+    "volume_segments_next", "transform_set_translation", "transform_set_rotation",
 }  # fmt: skip
 
 

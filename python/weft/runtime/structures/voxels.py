@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...types import scalars
+from ...types import composites, scalars
 from ...types.named import NAMED
 from ..array import array
 from ..device import of_native
@@ -13,10 +13,14 @@ SIDES = {"leaf": 3, "lower": 7, "upper": 12}
 
 
 def three(size):
-    """The sides of a voxel as three numbers. Errors: ValueError for sides that are not positive."""
+    """The sides of a voxel as three numbers. Errors: ValueError for sides that are not positive and finite; TypeError for what
+    are no numbers.
+    """
+    if size is None or isinstance(size, (str, bytes)):
+        raise TypeError(f"voxel_size is a number or three, not {size!r}")
     sides = np.broadcast_to(np.asarray(size, dtype=np.float64), (3,)).copy()
-    if not np.all(sides > 0):
-        raise ValueError(f"voxel_size must be positive, got {size}")
+    if not np.all(sides > 0) or not np.all(np.isfinite(sides)):
+        raise ValueError(f"voxel_size must be positive and finite, got {size}")
     return sides
 
 
@@ -30,7 +34,11 @@ def matrix_of(voxel_size, transform):
 
 
 def type_of_background(given, numbers):
-    """The type of values for a background: integers are int32, three numbers vec3, four vec4."""
+    """The type of values for a background: that of a value of the package; bare integers are int32, other numbers float32,
+    three numbers vec3, four vec4.
+    """
+    if isinstance(given, (scalars.Scalar, composites.Composite)):
+        return type(given)
     if numbers.size == 1:
         return scalars.int32 if isinstance(given, (int, np.integer)) and not isinstance(given, bool) else scalars.float32
     if numbers.size in (3, 4):
