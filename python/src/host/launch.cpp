@@ -196,28 +196,24 @@ void run_adjoint(Kernel& kernel, const Stream* stream, const Extent& dim, const 
   detail::launch_adjoint(kernel.core(), stream, threads, arguments.parts(), gradients);
 }
 
-nb::object tuple_of(const Items& items) {
-  return items.sequence ? nb::steal(PySequence_Tuple(items.sequence)) : nb::object(nb::tuple());
-}
-
-/// A launch as the tape tells Python of it, with the place of the call.
-nb::tuple launch_of(const Call& call, const Items& inputs, const Items& outputs) {
-  const auto or_none = [&](Parameter p) { return nb::borrow(call[p] ? call[p] : Py_None); };
+/// Notes a launch on a tape, with the place of the call.
+void note_launch(PyTape& tape, const Call& call, const Items& inputs, const Items& outputs) {
+  const auto or_none = [&](Parameter p) { return call[p] ? call[p] : Py_None; };
   nb::object code = nb::none();
-  int line = 0;
+  int place = -1;
   if (PyFrameObject* const frame = PyEval_GetFrame()) {
     code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-    line = PyFrame_GetLineNumber(frame);
+#if PY_VERSION_HEX >= 0x030b0000
+    place = PyFrame_GetLasti(frame);
+#else
+    place = PyFrame_GetLineNumber(frame);
+#endif
   }
-  return nb::make_tuple(or_none(kernel_), or_none(dim_), tuple_of(inputs), tuple_of(outputs), or_none(device_),
-                        or_none(block_dim_), or_none(max_blocks_), code, line);
-}
-
-/// The first array among the arguments; null without any.
-const ArrayBase* first_array(const Arguments& arguments) {
-  for (const detail::HostArg& arg : arguments.parts())
-    if (arg.array && !arg.array->is_null()) return arg.array;
-  return nullptr;
+  tape.begin_note(
+      {or_none(kernel_), or_none(dim_), or_none(device_), or_none(block_dim_), or_none(max_blocks_), code.ptr()},
+      inputs.count, outputs.count, place);
+  for (Py_ssize_t k = 0; k < inputs.count; ++k) tape.add_to_note(inputs[k]);
+  for (Py_ssize_t k = 0; k < outputs.count; ++k) tape.add_to_note(outputs[k]);
 }
 
 /// What is called after each launch, with the kernel and its dimensions; null: nothing.
@@ -280,9 +276,13 @@ PyObject* launch(const Call& call) {
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
   } else if (PyTape* const tape = PyTape::current()) {
     for (PyObject* const array : arguments.objects()) tape->note(array);
-    nb::tuple noted = launch_of(call, inputs, outputs);
-    run(kernel, stream ? &*stream : nullptr, dim, arguments);
-    tape->note_launch(std::move(noted));
+    note_launch(*tape, call, inputs, outputs);
+    try {
+      run(kernel, stream ? &*stream : nullptr, dim, arguments);
+    } catch (...) {
+      tape->drop_note();
+      throw;
+    }
   } else {
     run(kernel, stream ? &*stream : nullptr, dim, arguments);
   }

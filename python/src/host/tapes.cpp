@@ -65,7 +65,7 @@ void backward(PyTape& tape, nb::sequence given) {
   {
     // Users go back inside the `with` of a tape, too: the way back itself is on no tape.
     const detail::HeardBy nobody(nullptr);
-    nb::gil_scoped_release released;
+    Released released;
     tape.tape().backward(seeds, Loc{});
   }
   for (Moved& each : moved) each.move();
@@ -89,6 +89,7 @@ bool computes(PyTape& tape, const Array& array) {
 }
 
 nb::object gradient(PyTape& tape, const Array& array) {
+  if (array.gradient_is_taken) throw nb::key_error("the gradient was taken away from the array");
   Array g(array.dtype(), static_cast<const ArrayBase&>(array));
   tape.tape().take_gradient(g);
   return make_object(std::move(g));
@@ -198,7 +199,7 @@ void PyTape::reset() {
   tape_.reset();
   known_.clear();
   arrays_.clear();
-  launches_.clear();
+  drop_notes();
   held_.clear();
 }
 
@@ -215,15 +216,50 @@ nb::list PyTape::arrays() const {
   return list;
 }
 
+void PyTape::begin_note(std::initializer_list<PyObject*> about, Py_ssize_t inputs, Py_ssize_t outputs, int place) {
+  for (PyObject* object : about) noted_.push_back(Py_NewRef(object));
+  launches_.push_back({inputs, outputs, place});
+}
+
+void PyTape::drop_note() {
+  const Note note = launches_.back();
+  launches_.pop_back();
+  const std::size_t begin = noted_.size() - (kAbout + std::size_t(note.inputs + note.outputs));
+  const std::vector<PyObject*> dropped(noted_.begin() + std::ptrdiff_t(begin), noted_.end());
+  noted_.resize(begin);
+  for (PyObject* object : dropped) Py_DECREF(object);
+}
+
+void PyTape::drop_notes() {
+  launches_.clear();
+  for (PyObject* object : std::exchange(noted_, {})) Py_DECREF(object);
+}
+
 nb::list PyTape::take_launches() {
+  // Taken out first, because to make lists may run any code.
+  const std::vector<Note> launches = std::exchange(launches_, {});
+  const std::vector<PyObject*> noted = std::exchange(noted_, {});
   nb::list list;
-  for (nb::tuple& launch : std::exchange(launches_, {})) list.append(std::move(launch));
+  std::size_t at = 0;
+  const auto next = [&] { return nb::steal(noted[at++]); };
+  const auto next_tuple = [&](Py_ssize_t count) {
+    nb::list items;
+    for (Py_ssize_t k = 0; k < count; ++k) items.append(next());
+    return nb::tuple(items);
+  };
+  for (const Note& note : launches) {
+    nb::list about;
+    for (std::size_t k = 0; k < kAbout; ++k) about.append(next());
+    const nb::tuple inputs = next_tuple(note.inputs), outputs = next_tuple(note.outputs);
+    about.append(note.place), about.append(inputs), about.append(outputs);
+    list.append(nb::tuple(about));
+  }
   return list;
 }
 
 int PyTape::traverse(visitproc visit, void* arg) const {
   for (const nb::object& array : arrays_) Py_VISIT(array.ptr());
-  for (const nb::tuple& launch : launches_) Py_VISIT(launch.ptr());
+  for (PyObject* object : noted_) Py_VISIT(object);
   for (const HeldPointer& object : held_) Py_VISIT(object->get().ptr());
   return 0;
 }
@@ -233,9 +269,9 @@ void PyTape::clear() {
     // Taken out before they end, because that may run any code.
     const Tape tape = std::move(tape_);
     const auto arrays = std::exchange(arrays_, {});
-    const auto launches = std::exchange(launches_, {});
     const auto held = std::exchange(held_, {});
     known_.clear();
+    drop_notes();
   }
   drop_now();
 }
@@ -261,8 +297,8 @@ void add_tapes(nb::module_& m) {
       .def("note", &PyTape::note, nb::arg("array"), "Adds an array to arrays(), if it has a gradient.")
       .def("arrays", &PyTape::arrays, "The arrays with gradients that recorded launches and copies were given.")
       .def("take_launches", &PyTape::take_launches,
-           "The launches since the last call: (kernel, dim, inputs, outputs, device, block_dim, max_blocks, code, "
-           "line).")
+           "The launches since the last call: (kernel, dim, device, block_dim, max_blocks, code, place, inputs, "
+           "outputs).")
       .def("zero", [](PyTape& t) { t.tape().zero(); })
       .def("reset", &PyTape::reset)
       .def_prop_ro("size", [](PyTape& t) { return t.tape().size(); })

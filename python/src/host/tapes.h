@@ -18,6 +18,7 @@ namespace weft::python {
 class PyTape {
  public:
   explicit PyTape(const TapeOptions& options) : tape_(options) {}
+  ~PyTape() { drop_notes(); }
 
   /// \param self  the object of this tape, which stays while it records
   void begin(nb::object self);
@@ -28,8 +29,13 @@ class PyTape {
   /// Notes an array that a recorded launch or copy is given, if it has gradient storage.
   void note(nb::handle array);
   nb::list arrays() const;
-  /// Notes a launch, for Python's list of them.
-  void note_launch(nb::tuple launch) { launches_.push_back(std::move(launch)); }
+  /// Begins to note a launch, for Python's list of them, and adds one of its arguments.
+  /// \param about  the kernel, dim, device, block_dim, max_blocks and the code that calls
+  /// \param place  in the code that calls: an instruction, or a line before Python 3.11
+  void begin_note(std::initializer_list<PyObject*> about, Py_ssize_t inputs, Py_ssize_t outputs, int place);
+  void add_to_note(PyObject* argument) { noted_.push_back(Py_NewRef(argument)); }
+  /// Forgets the launch that was noted last.
+  void drop_note();
   /// The launches that were noted since the last call.
   nb::list take_launches();
   /// Keeps an object that the record holds, for the collector of cycles to see.
@@ -43,17 +49,25 @@ class PyTape {
   static PyTape* current();
 
  private:
+  /// A launch: kAbout objects of noted_ describe it, and its arguments follow.
+  struct Note {
+    Py_ssize_t inputs, outputs;
+    int place;
+  };
+  static constexpr std::size_t kAbout = 6;
   struct Open {
     std::unique_ptr<TapeScope> scope;
     std::thread::id thread;
     PyTape* outer;
     nb::object self;  ///< not told to the collector: a tape that records is in use
   };
+  void drop_notes();
   Tape tape_;
   std::vector<Open> open_;
   std::vector<nb::object> arrays_;
   std::unordered_set<PyObject*> known_;
-  std::vector<nb::tuple> launches_;
+  std::vector<Note> launches_;
+  std::vector<PyObject*> noted_;  ///< what launches_ are about, one after the other: references that the tape owns
   std::vector<HeldPointer> held_;
 };
 

@@ -1,5 +1,7 @@
 """Tapes: gradients of what kernels compute."""
 
+import sys
+
 from .. import _weft
 from ..types.annotations import ArrayType
 from ..types.structs import StructInstance
@@ -87,9 +89,16 @@ class Tape:
                 self.native.begin()
 
     def present_seeds(self):
-        """The arrays that recorded work computes, with what their gradients hold. Gradients of others stay, and get more."""
-        found = [(array, array.present_gradient()) for array in self.native.arrays() if self.native.computes(array)]
-        return [(array, clone(gradient)) for array, gradient in found if gradient is not None]
+        """The arrays that recorded work computes, with what their gradients hold, which is taken out of these: they hold
+        what remains at the beginning of the record. Gradients of other arrays stay, and get more.
+        """
+        seeds = []
+        for array in self.native.arrays():
+            gradient = array.present_gradient()
+            if gradient is not None and self.native.computes(array):
+                seeds.append((array, clone(gradient)))
+                gradient.zero_()  # now, because others may be views of it
+        return seeds
 
     @property
     def gradients(self):
@@ -257,14 +266,22 @@ class Tape:
 
 def described(launch):
     """A launch as Tape.launches lists it."""
-    kernel, dim, inputs, outputs, device, block_dim, max_blocks, code, line = launch
-    place = None if code is None else {"file": code.co_filename, "lineno": line, "func": code.co_name}
+    kernel, dim, device, block_dim, max_blocks, code, place, inputs, outputs = launch
     arrays = arrays_of([*inputs, *outputs])
     if device is None and arrays:
         device = arrays[0].device
-    metadata = {} if place is None else {"caller": place}
+    metadata = {}
+    if code is not None:
+        metadata["caller"] = {"file": code.co_filename, "lineno": line_of(code, place), "func": code.co_name}
     block_dim = 256 if block_dim is None else block_dim
     return [kernel, dim, max_blocks or 0, list(inputs), list(outputs), get_device(device), block_dim, metadata]
+
+
+def line_of(code, place):
+    """The line of an instruction, which is given as such before Python 3.11."""
+    if sys.version_info < (3, 11):
+        return place
+    return next((line for begin, end, line in code.co_lines() if begin <= place < end), code.co_firstlineno)
 
 
 def arrays_of(arguments):

@@ -193,6 +193,8 @@ def test_a_gradient_is_taken_away(device):
         with tape:
             wp.launch(square, 2, [x], [y])
         assert x not in tape.gradients
+        with pytest.raises(KeyError, match="taken away"):
+            tape.gradients[x]
         take(x)
         assert x.grad is None
 

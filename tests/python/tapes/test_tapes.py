@@ -53,6 +53,7 @@ def test_backward_from_gradients_adds_what_comes_from_all_of_them(device):
     b.grad.assign([100.0, 1000.0])
     tape.backward()
     # d/dx of a is 2, of b is 4 x.
+    assert not a.grad.numpy().any() and not b.grad.numpy().any()  # nothing comes from what they held before
     assert x.grad.numpy().tolist() == [2.0 + 400.0, 20.0 + 8000.0]
 
 
@@ -69,6 +70,17 @@ def test_backward_from_gradients_calls_recorded_functions_once(device):
     tape.backward()
     assert len(calls) == 1
     assert x.grad.numpy().tolist() == [4.0, 4.0]
+
+
+def test_gradients_of_an_array_and_its_parts_count_once(device):
+    x, y = real(1.0, 2.0), real(0.0, 0.0)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(double, 2, [x], [y])
+        wp.launch(double, 1, [x[1:]], [y[1:]])
+    y.grad.assign([1.0, 10.0])
+    tape.backward()
+    assert x.grad.numpy().tolist() == [2.0, 20.0]
 
 
 def test_gradients_of_inputs_are_no_beginnings(device):
