@@ -216,6 +216,13 @@ void note_launch(PyTape& tape, const Call& call, const Items& inputs, const Item
   for (Py_ssize_t k = 0; k < outputs.count; ++k) tape.add_to_note(outputs[k]);
 }
 
+/// The first array among the arguments; null without any.
+const ArrayBase* first_array(const Arguments& arguments) {
+  for (const detail::HostArg& arg : arguments.parts())
+    if (arg.array && !arg.array->is_null()) return arg.array;
+  return nullptr;
+}
+
 /// What is called after each launch, with the kernel and its dimensions; null: nothing.
 PyObject* watcher_ = nullptr;
 
