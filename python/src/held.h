@@ -27,6 +27,26 @@ class Held {
  private:
   PyObject* object_;
 };
+/// A reference to an object that somebody else keeps for now, which keep() turns into one of its own: most references
+/// of launches end before they are needed.
+class Loan {
+ public:
+  explicit Loan(PyObject* object) : object_(object) {}
+  Loan(const Loan&) = delete;
+  ~Loan() {
+    if (kept_) drop_later(object_);
+  }
+  /// Under the GIL, once.
+  void keep() {
+    Py_INCREF(object_);
+    kept_ = true;
+  }
+
+ private:
+  PyObject* object_;
+  bool kept_ = false;
+};
+
 using HeldPointer = std::shared_ptr<Held>;
 inline HeldPointer hold(nb::object object) { return std::make_shared<Held>(std::move(object)); }
 

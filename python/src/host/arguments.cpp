@@ -24,14 +24,6 @@ const ArrayBase& no_array(int ndim) {
   return none[ndim - 1];
 }
 
-/// An array around the memory of another library's array, or null where that is none of this type.
-std::unique_ptr<Array> wrapped(const Part& part, PyObject* value, const Device& device) {
-  const std::optional<HostTensor> tensor = host_tensor(value);
-  if (!tensor) return nullptr;
-  std::optional<Array> around = array_around(*tensor, *part.dtype, part.ndim, device);
-  return around ? std::make_unique<Array>(*std::move(around)) : nullptr;
-}
-
 [[noreturn]] void refuse_array(const Part& part, const Array* given) {
   std::string wanted = "an array of " + part.dtype->name + " with " + std::to_string(part.ndim) + " dimension(s)";
   std::string text = "argument " + std::to_string(part.argument) + part.name + " is ";
@@ -68,6 +60,10 @@ std::byte* Arguments::memory(std::size_t bytes) {
 }
 
 Arguments::~Arguments() {
+  // What is left of arrays around the host's memory, in work that still runs or on a tape, needs that memory further.
+  wrapped_.clear();
+  for (const std::shared_ptr<Loan>& loan : loans_)
+    if (loan.use_count() > 1) loan->keep();
   for (std::size_t k = 0; k < array_count_; ++k) Py_DECREF(arrays_[k]);
 }
 
@@ -89,10 +85,21 @@ void Arguments::take_array(detail::HostArg& arg, const Part& part, PyObject* val
     arg.array = &no_array(part.ndim);
     return;
   }
-  std::unique_ptr<Array> around = wrapped(part, value, device.is_none() ? current_device() : device_from(device));
-  if (!around) refuse_array(part, nullptr);
-  arg.array = around.get();
-  wrapped_.push_back(std::move(around));
+  if (!wrap(part, value, device)) refuse_array(part, nullptr);
+  arg.array = wrapped_.back().get();
+}
+
+bool Arguments::wrap(const Part& part, PyObject* value, nb::handle device) {
+  std::optional<HostTensor> tensor = host_tensor(value);
+  if (!tensor) return false;
+  if (!device_) device_ = device_from(device);
+  auto loan = std::make_shared<Loan>(tensor->owner.ptr());
+  std::optional<Array> around = array_around(*tensor, *part.dtype, part.ndim, *device_, nullptr, loan);
+  if (!around) return false;
+  loans_.push_back(std::move(loan));
+  kept_.push_back(std::move(tensor->owner));
+  wrapped_.push_back(std::make_unique<Array>(*std::move(around)));
+  return true;
 }
 
 void Arguments::take_part(const Part& part, PyObject* value, nb::handle device) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Arguments {
  private:
   void take_part(const Part& part, PyObject* value, nb::handle device);
   void take_array(detail::HostArg& arg, const Part& part, PyObject* value, nb::handle device);
+  /// Adds an array around the memory of another library's array. False where that is none of this type.
+  bool wrap(const Part& part, PyObject* value, nb::handle device);
   std::byte* memory(std::size_t bytes);
 
   detail::HostArg& next_arg();
@@ -55,6 +58,8 @@ class Arguments {
   std::vector<std::unique_ptr<std::byte[]>> more_;
   std::vector<nb::object> kept_;                 ///< objects that only this launch holds
   std::vector<std::unique_ptr<Array>> wrapped_;  ///< arrays around the host's memory
+  std::vector<std::shared_ptr<Loan>> loans_;  ///< the references of these to the memory's owners, which are in kept_
+  std::optional<Device> device_;              ///< the one that is named, for arrays around the host's memory
 };
 
 /// What lies at the end of a path of attributes, or of keys of a dict.

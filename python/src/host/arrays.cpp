@@ -272,7 +272,7 @@ Array Array::inside(const ArrayBase& bytes, std::uint64_t offset, const Extent& 
 }
 
 Array Array::around(const Device& device, const Extent& extent, const std::int64_t* strides, const DType& dtype,
-                    void* memory, nb::object owner) {
+                    void* memory, nb::object owner, std::shared_ptr<Loan> loan) {
   if (dtype.holds_arrays) throw nb::type_error("memory of the host is no array of structs that hold arrays");
   if (reinterpret_cast<std::uintptr_t>(memory) % dtype.align)
     throw nb::value_error("the memory does not begin at a multiple of the size of its numbers");
@@ -291,7 +291,9 @@ Array Array::around(const Device& device, const Extent& extent, const std::int64
     bytes = extent[k] == 0 || bytes == 0 ? 0 : bytes + std::uint64_t((extent[k] - 1) * a.stride_[std::size_t(k)]);
   const HostRange part{static_cast<std::byte*>(memory), bytes};
   const HostRange whole = whole_memory(owner, part);
-  const ArrayBase all = bytes_on(device, part, whole, hold(std::move(owner)));
+  std::shared_ptr<void> keeper = std::move(loan);
+  if (!keeper) keeper = hold(std::move(owner));
+  const ArrayBase all = bytes_on(device, part, whole, std::move(keeper));
   a.storage_ = all.storage();
   a.address_ = all.address();
   return a;

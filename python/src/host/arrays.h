@@ -21,9 +21,10 @@ class Array : public ArrayBase {
   static Array inside(const ArrayBase& bytes, std::uint64_t offset, const Extent& extent, const DType& dtype);
   /// An array around memory of the host, which `owner` keeps. Several may stand on parts of one array of NumPy's.
   /// \param strides  in bytes, none negative; null: contiguous
+  /// \param loan  keeps the owner instead, where it is kept otherwise for now
   /// Errors: Error(unsupported) on a device that cannot use the host's memory.
   static Array around(const Device& device, const Extent& extent, const std::int64_t* strides, const DType& dtype,
-                      void* memory, nb::object owner);
+                      void* memory, nb::object owner, std::shared_ptr<Loan> loan = nullptr);
 
   const DType& dtype() const { return *dtype_; }
   Extent extent() const;

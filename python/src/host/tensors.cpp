@@ -163,7 +163,7 @@ bool has_same_bits(ir::Type given, ir::Type wanted) {
 }
 
 std::optional<Array> array_around(const HostTensor& tensor, const DType& dtype, int ndim, const Device& device,
-                                  std::string* why) {
+                                  std::string* why, std::shared_ptr<Loan> loan) {
   std::string fault;
   if (dtype.is_struct())
     fault = "structs are no numbers of a tensor";
@@ -181,7 +181,7 @@ std::optional<Array> array_around(const HostTensor& tensor, const DType& dtype, 
   extent.rank = ndim;
   for (int k = 0; k < ndim; ++k) extent.n[std::size_t(k)] = tensor.shape[k];
   return Array::around(device, extent, tensor.is_contiguous() ? nullptr : tensor.stride, dtype, tensor.data,
-                       tensor.owner);
+                       tensor.owner, std::move(loan));
 }
 
 }  // namespace weft::python

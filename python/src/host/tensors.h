@@ -36,8 +36,9 @@ bool has_same_bits(ir::Type given, ir::Type wanted);
 
 /// An array of `ndim` dimensions on that memory, whose last dimensions are those of an element.
 /// \param why  receives what the tensor lacks where the result is nothing
+/// \param loan  keeps the tensor's owner instead, where it is kept otherwise for now
 /// Errors: those of Array::around().
 std::optional<Array> array_around(const HostTensor& tensor, const DType& dtype, int ndim, const Device& device,
-                                  std::string* why = nullptr);
+                                  std::string* why = nullptr, std::shared_ptr<Loan> loan = nullptr);
 
 }  // namespace weft::python

@@ -8,7 +8,7 @@ from .. import _weft
 from ..types import composites, numpy_types
 from ..types.annotations import ArrayType, is_concrete, type_name
 from ..types.structs import StructInstance
-from .array import array
+from .array import array, wrap_numpy
 
 
 def convert(kernel, position, param, value):
@@ -58,7 +58,12 @@ def convert_numpy(where, kind, value):
     outer = value.shape[: value.ndim - len(inner)]
     if value.shape[len(outer) :] != inner or len(outer) != kind.ndim:
         raise RuntimeError(f"{where}, but passed value has shape {value.shape}.")
-    return array(value, dtype=kind.dtype, copy=False)
+    if value.size == 0:
+        return array(value, dtype=kind.dtype)
+    shared = wrap_numpy(value, kind.dtype, inner, outer, None)
+    if shared is None:  # a copy would not get what the kernel writes
+        raise RuntimeError(f"{where}, but passed value has strides {value.strides}, which no array has.")
+    return shared
 
 
 def convert_shared(where, kind, value, share):
