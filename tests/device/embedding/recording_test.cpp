@@ -80,9 +80,8 @@ TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
         recording.submitted(timeline, value);
       else
         recording.submitted();
-      e.device.state()->recordings->with([&](backend::Stream& s) {
-        most = std::max(most, dynamic_cast<backend::vulkan::VulkanRecordings&>(s).submissions());
-      });
+      backend::Stream& recordings = *e.device.state()->recordings->hold();
+      most = std::max(most, dynamic_cast<backend::vulkan::VulkanRecordings&>(recordings).submissions());
       if (!timeline && k % 8 == 0) e.device.stream().synchronize();
     }
     EXPECT_LE(most, std::size_t(backend::vulkan::VulkanStream::kBatches) + 2) << semaphores << " semaphores";
