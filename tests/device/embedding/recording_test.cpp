@@ -80,8 +80,8 @@ TEST_P(Recorded, SubmissionsThatHaveRunAreForgotten) {
         recording.submitted(timeline, value);
       else
         recording.submitted();
-      backend::Stream& recordings = *e.device.state()->recordings->hold();
-      most = std::max(most, dynamic_cast<backend::vulkan::VulkanRecordings&>(recordings).submissions());
+      most = std::max(
+          most, dynamic_cast<backend::vulkan::VulkanRecordings&>(*e.device.state()->recordings->hold()).submissions());
       if (!timeline && k % 8 == 0) e.device.stream().synchronize();
     }
     EXPECT_LE(most, std::size_t(backend::vulkan::VulkanStream::kBatches) + 2) << semaphores << " semaphores";
