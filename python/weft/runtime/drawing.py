@@ -1,10 +1,14 @@
 """Graphs of what a tape has recorded, in the language of Graphviz."""
 
+from functools import cached_property
 from html import escape
+
+import numpy as np
 
 from .. import _weft
 from ..types.annotations import ArrayType, type_name
 from ..types.structs import StructInstance
+from .indexed import indexedarray
 
 LONGEST = 256
 """The most launches and parts in a sequence that is found to repeat."""
@@ -22,14 +26,16 @@ class Node:
         place = self.caller and (self.caller["file"], self.caller["func"], self.caller["lineno"])
         self.key = (id(self.kernel), len(self.inputs), len(self.outputs), place)
 
+    @cached_property
     def ports(self):
         """For each array: the array, the name of the parameter or of its field, and the port of the table, as ("in", 0)."""
+        found = []
         names = [name for name, _ in self.kernel.parameters]
         for side, first, arguments in (("in", 0, self.inputs), ("out", len(self.inputs), self.outputs)):
             for k, argument in enumerate(arguments):
                 name = names[first + k] if first + k < len(names) else f"argument {first + k + 1}"
-                for array, label in arrays_in(argument, name):
-                    yield array, label, (side, k)
+                found += [(array, label, (side, k)) for array, label in arrays_in(argument, name)]
+        return found
 
 
 class Part:
@@ -60,6 +66,8 @@ def arrays_in(argument, name):
     if isinstance(argument, StructInstance):
         for field in type(argument)._wp_fields_:
             yield from arrays_in(getattr(argument, field), f"{name}.{field}")
+    elif isinstance(argument, indexedarray):
+        yield from arrays_in(argument.data, name)
     elif isinstance(argument, _weft.Array) and argument.size:
         yield argument, name
 
@@ -121,10 +129,10 @@ class Drawing:
                 if isinstance(only, Part) and not only.is_named:
                     item.items, item.count = only.items, only.count
         numbers = {}
-        keys = [numbers.setdefault(item.key, len(numbers)) for item in items]
+        lengths, counts = repetitions([numbers.setdefault(item.key, len(numbers)) for item in items])
         made, k = [], 0
         while k < len(items):
-            length, count = longest_repetition(keys, k)
+            length, count = lengths[k], counts[k]
             if count == 1:
                 made.append(items[k])
             else:
@@ -140,10 +148,10 @@ class Drawing:
         first time that is an input now goes around.
         """
         pairs = list(zip(launches_in(first), launches_in(again)))
-        known = {self.place(array) for one, _ in pairs for array, _, _ in one.ports()}
-        outputs = {self.place(array) for one, _ in pairs for array, _, (side, _) in one.ports() if side == "out"}
+        known = {self.place(array) for one, _ in pairs for array, _, _ in one.ports}
+        outputs = {self.place(array) for one, _ in pairs for array, _, (side, _) in one.ports if side == "out"}
         for one, other in pairs:
-            for (array, _, (side, _)), (counterpart, _, _) in zip(one.ports(), other.ports()):
+            for (array, _, (side, _)), (counterpart, _, _) in zip(one.ports, other.ports):
                 here, there = self.place(array), self.place(counterpart)
                 if here == there:
                     continue
@@ -162,7 +170,7 @@ class Drawing:
     def name_arrays(self, items):
         """Chooses the names of arrays, and finds those that launches write."""
         for node in launches_in(items):
-            for array, label, (side, _) in node.ports():
+            for array, label, (side, _) in node.ports:
                 place = self.place(array)
                 if side == "out":
                     self.written.add(place)
@@ -198,7 +206,7 @@ class Drawing:
     def draw_launch(self, node, depth):
         """Draws a launch as a table of its arguments, with its arrays."""
         edges = []
-        for array, _, (side, k) in node.ports():
+        for array, _, (side, k) in node.ports:
             place = self.place(array)
             if self.hide_read_only and place not in self.written:
                 continue
@@ -228,19 +236,21 @@ class Drawing:
         )
 
 
-def longest_repetition(keys, start):
-    """The length of the sequence from a place on that covers most when it repeats at once, and how often it stands there."""
-    best = (1, 1)
-    for length in range(1, min(LONGEST, (len(keys) - start) // 2) + 1):
-        if keys[start] != keys[start + length]:
-            continue
-        count = 1
-        sequence = keys[start : start + length]
-        while keys[start + count * length : start + (count + 1) * length] == sequence:
-            count += 1
-        if count > 1 and count * length > best[0] * best[1]:
-            best = (length, count)
-    return best
+def repetitions(keys):
+    """For each place in a sequence, the length of the part from there on that covers most when it repeats at once, and how
+    often it stands there.
+    """
+    keys = np.asarray(keys)
+    length, covered = np.ones(len(keys), dtype=int), np.ones(len(keys), dtype=int)
+    for n in range(1, min(LONGEST, len(keys) // 2) + 1):
+        # The keys from a place on that are those `n` further on: up to the next one that is not.
+        differs = np.append(np.flatnonzero(keys[:-n] != keys[n:]), len(keys) - n)
+        places = np.arange(len(keys) - n)
+        same = differs[np.searchsorted(differs, places)] - places
+        covers = (same // n + 1) * n
+        better = (same >= n) & (covers > covered[:-n])
+        length[:-n][better], covered[:-n][better] = n, covers[better]
+    return length.tolist(), (covered // length).tolist()
 
 
 def name_of(place):

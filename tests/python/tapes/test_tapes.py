@@ -375,3 +375,35 @@ def test_arrays_in_structs_are_drawn_with_the_names_of_their_fields(cpu):
     text = tape.visualize()
     assert set(nodes_of(text)) == {"pair.x", "pair.y", "z"}
     assert len([e for e in edges_of(text) if e.endswith("kernel0:in_0")]) == 2
+
+
+def test_arrays_behind_indices_are_drawn(cpu):
+    @wp.kernel
+    def gather(x: wp.indexedarray(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i]
+
+    tape = wp.Tape()
+    with tape:
+        wp.launch(gather, 2, [wp.indexedarray(real(1.0, 2.0, 3.0), [wp.array([0, 2], dtype=int)])], [real(0.0, 0.0)])
+    assert set(nodes_of(tape.visualize())) == {"x", "y"}
+
+
+def test_the_longest_sequence_that_repeats_is_found():
+    from weft.runtime.drawing import repetitions
+
+    def plainly(keys, start):
+        best = (1, 1)
+        for length in range(1, (len(keys) - start) // 2 + 1):
+            count = 1
+            while keys[start + count * length : start + (count + 1) * length] == keys[start : start + length]:
+                count += 1
+            if count > 1 and count * length > best[0] * best[1]:
+                best = (length, count)
+        return best
+
+    random = np.random.default_rng(3)
+    for size in (0, 1, 2, 5, 40):
+        for kinds in (1, 2, 3):
+            keys = random.integers(kinds, size=size).tolist()
+            assert list(zip(*repetitions(keys))) == [plainly(keys, k) for k in range(size)]
