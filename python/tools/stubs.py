@@ -2,190 +2,189 @@
 
     python stubs.py FILE
 
-The package is imported from where Python finds it. Functions of kernels come from the tables by which calls are matched
-(`weft.language.signatures`), each with the types that it takes and the type that the library gives for them.
+The package is imported from where Python finds it. Classes, and functions of the host, are written by hand in `stub_parts/`;
+named types and functions of kernels come from the tables by which calls are matched (`weft.language.signatures`), each with
+the types that it takes and the type that the library gives for them. What nothing describes is there with open types.
 """
 
 import ast
-import itertools
+import enum
+import inspect
 import pathlib
 import sys
+import types
+
+import stub_functions
+import stub_types
 
 import weft
-from weft import _weft, names
-from weft.language import builtins, calls, library, values
-from weft.language.host import HostCall
-from weft.language.signatures import FORMS
-from weft.types import scalars
-from weft.types.named import NAMED
+from weft import _weft, absent
 
-HEAD = '''"""What the package offers, for editors and checkers. Written by python/tools/stubs.py."""
-
-import builtins as _b
-from typing import Any, overload
-
-from . import _weft as _weft
-'''
-
-PLAIN = {scalars.int32: "_b.int", scalars.float32: "_b.float", scalars.bool: "_b.bool"}
-# The scalar types and extents of which a stub is written for each letter of a pattern.
-SCALARS_OF = {
-    "S": (scalars.float32, scalars.float64, scalars.int32),
-    "F": (scalars.float32, scalars.float64, scalars.float16),
-    "I": (scalars.int32, scalars.uint32, scalars.int64),
-}
-EXTENTS = (2, 3, 4)
-
-OPERATORS = """
-    def __add__(self, other: Any) -> {0}: ...
-    def __radd__(self, other: Any) -> {0}: ...
-    def __sub__(self, other: Any) -> {0}: ...
-    def __rsub__(self, other: Any) -> {0}: ...
-    def __neg__(self) -> {0}: ...
-    def __mul__(self, other: Any) -> Any: ...
-    def __rmul__(self, other: Any) -> Any: ...
-    def __matmul__(self, other: Any) -> Any: ...
-    def __truediv__(self, other: Any) -> {0}: ...
-    def __getitem__(self, key: Any) -> Any: ...
-    def __setitem__(self, key: Any, value: Any) -> None: ...
-    def __len__(self) -> _b.int: ...
-    def __iter__(self) -> Any: ...
+PARTS = pathlib.Path(__file__).resolve().parent / "stub_parts"
+MAKERS = ("empty", "zeros", "ones")
+MAKER = """
+@typing.overload
+def {name}(
+    shape: {shape},
+    dtype: type[_E] = ...,
+    device: _AnyDevice = ...,
+    requires_grad: bool = ...,
+    pinned: bool = ...,
+    **keywords: Any,
+) -> array[_E, {ndim}]: ...
 """
+FULL = """
+@typing.overload
+def full(
+    shape: {shape},
+    value: Any,
+    dtype: {dtype},
+    device: _AnyDevice = ...,
+    requires_grad: bool = ...,
+    pinned: bool = ...,
+    **keywords: Any,
+) -> array[{element}, {ndim}]: ...
+"""
+SHAPES = [
+    ("SupportsIndex | tuple[SupportsIndex]", "Literal[1]"),
+    *((f"tuple[{', '.join(['SupportsIndex'] * n)}]", f"Literal[{n}]") for n in (2, 3, 4)),
+    ("_Shape | None = ...", "Any"),
+]
+"""Shapes as makers of arrays take them, with the numbers of dimensions that they mean."""
+UNTOLD = (weft.types.scalars.Scalar, weft.types.StructInstance)
+"""Bases of classes that have more members than their stubs: those that serve the language alone."""
 
 
-def name_of(cls):
-    """A type as the stub names it; None for one without a name."""
-    if cls in PLAIN:
-        return PLAIN[cls]
-    if cls in scalars.SCALARS:
-        return cls.__name__
-    return next((n for n, t in NAMED.items() if t is cls and n == t.__name__), None) or next(
-        (n for n, t in NAMED.items() if t is cls), None
-    )
+def part(name):
+    """The text of a part that is written by hand."""
+    return (PARTS / f"{name}.pyi").read_text().rstrip() + "\n"
 
 
-def type_of(value):
-    """A result as the stub shows it. Results whose types have no name are Any."""
-    if value is None:
-        return "None"
-    if isinstance(value, values.TupleValue):
-        return f"tuple[{', '.join(type_of(item) for item in value.items)}]"
-    return name_of(value.type) or "Any"
+def makers():
+    """The functions that make arrays, for each number of dimensions that a shape shows."""
+    texts = [MAKER.format(name=name, shape=shape, ndim=ndim) for name in MAKERS for shape, ndim in SHAPES]
+    for shape, ndim in SHAPES:
+        shape = shape.replace(" | None = ...", "")
+        texts.append(FULL.format(shape=shape, dtype="type[_U]", element="_U", ndim=ndim))
+    texts.append(FULL.format(shape="_Shape | None = ...", dtype="None = ...", element="Any", ndim="Any").replace(
+        "value: Any,", "value: Any = ...,"))  # fmt: skip
+    return "".join(texts)
 
 
-def has_letters(form):
-    """Whether a form is one of many: for several scalar types or extents."""
-    return any(isinstance(x, str) for p in form.parameters for x in (p.scalar, *p.shape))
-
-
-def bindings(form):
-    """What the letters of a form stand for, in each way that the stub shows."""
-    kinds = sorted({p.scalar for p in form.parameters if isinstance(p.scalar, str)})
-    extents = sorted({n for p in form.parameters for n in p.shape if isinstance(n, str)})
-    squares = extents == ["c", "r"]
-    for chosen in itertools.product(*(SCALARS_OF[k] for k in kinds)):
-        for shape in itertools.product(EXTENTS, repeat=1 if squares else len(extents)):
-            shape = shape * 2 if squares else shape
-            yield {**dict(zip(kinds, chosen)), **dict(zip(extents, shape))}
-
-
-def instance(key, form, bound):
-    """The line for one form with types for its letters; None where the stub has no names for these, or the library no such
-    function.
-    """
-    kinds = [p.type_for(bound) for p in form.parameters]
-    shown = [name_of(k) for k in kinds]
-    if None in shown:
-        return None
-    given = [values.zero(k) for k in kinds]
-    try:
-        if key in library.DRAWS:
-            result = library.call(key, given).items[0]
-        else:
-            result = calls.run(key, builtins.Arguments(None, HostCall(), given, {}, 1))
-    except (RuntimeError, TypeError):
-        return None
-    parameters = []
-    for p, name in zip(form.parameters, shown):
-        default = "" if p.default is None else " = ..."
-        parameters.append(f"{p.name}: {name}{default}")
-    return f"def {key}({', '.join(parameters)}) -> {type_of(result)}: ..."
-
-
-def functions():
-    """The lines of all functions of kernels."""
-    lines = []
-    for key in names.FUNCTIONS:
-        found = []
-        for form in FORMS.get(key, ()):
-            for bound in bindings(form):
-                line = instance(key, form, bound)
-                if line is not None and line not in found:
-                    found.append(line)
-        if not found:
-            lines += [f"def {key}(*args: Any, **keywords: Any) -> Any: ...", ""]
-            continue
-        if any(has_letters(form) for form in FORMS[key]):
-            found.append(f"def {key}(*args: Any, **keywords: Any) -> Any: ...")  # other extents and scalar types
-        for line in found:
-            lines += (["@overload"] if len(found) > 1 else []) + [line]
-        lines.append("")
-    return lines
-
-
-def traced_functions():
-    """The same, computed where calls can be traced: in the body of a kernel that is never run."""
+def traced_lines():
+    """The lines that are computed where calls can be traced: in the body of a kernel that is never run."""
     held = []
-    kernel = _weft.Kernel("stubs", __file__, 1, [], lambda args: held.append(functions()))
+    kernel = _weft.Kernel(
+        "stubs", __file__, 1, [], lambda args: held.extend([stub_types.type_lines(), stub_functions.function_lines()])
+    )
     kernel.ir_hash()
-    return held[0]
+    return held
 
 
-def named_types():
-    """The lines of the types with names of their own: classes, and other names for them."""
-    lines, known = [], {}
-    for name, cls in NAMED.items():
-        if cls in known:
-            lines += [f"{name} = {known[cls]}", ""]
-            continue
-        known[cls] = name
-        lines += [f"class {name}:", "    def __init__(self, *args: Any, **keywords: Any) -> None: ..."]
-        if cls.native.kind in ("vector", "quaternion") and cls._length_ <= 4:
-            component = name_of(cls._wp_scalar_type_)
-            lines += [f"    {c}: {component}" for c in "xyzw"[: cls._length_]]
-        lines += OPERATORS.format(name).strip("\n").splitlines() + [""]
-    return lines
+def defined(tree):
+    """The names that a stub defines for others."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets}
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {a.asname for a in node.names if a.asname == a.name}
+    return found
 
 
-def imports(init):
-    """The imports of the package's own file, which name what it offers from other files."""
+def imports():
+    """Classes that are typed where they stand: errors, enumerations, named tuples, as the package's own file imports them."""
     lines = []
-    for node in ast.parse(init.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            public = [a for a in node.names if a.asname and not a.asname.startswith("_")]
-            lines += [f"from {'.' * node.level}{node.module or ''} import {a.name} as {a.asname}" for a in public]
+    for node in ast.parse(pathlib.Path(weft.__file__).read_text()).body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) and node.level else ():
+            shown = alias.asname or alias.name
+            thing = getattr(weft, shown, None)
+            if isinstance(thing, type) and (issubclass(thing, (BaseException, enum.Enum)) or hasattr(thing, "_fields")):
+                source = f"from {'.' * node.level}{node.module or ''} import {alias.name}"
+                lines.append(f"{source} as {shown}" if shown == alias.name else f"{source} as _{alias.name}")
+                lines += [] if shown == alias.name else [f"{shown} = _{alias.name}"]
     return lines
 
 
-def constants():
-    """The lines of numbers and texts, and of the scalar types."""
-    lines = [f"from .types.scalars import {s.__name__} as {s.__name__}" for s in scalars.SCALARS]
-    for name, value in vars(weft).items():
-        if type(value) in (int, float, str) and (name == "__version__" or not name.startswith("_")):
-            lines.append(f"{name}: _b.{type(value).__name__}")
+def signature(thing, first=()):
+    """The parameters of a function of Python's, with open types."""
+    try:
+        given = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return ", ".join([*first, "*args: Any", "**keywords: Any"])
+    shown = list(first)
+    for parameter in list(given)[len(first) :]:
+        star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        if parameter.kind == parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in shown):
+            shown.append("*")
+        default = "" if parameter.default is parameter.empty else " = ..."
+        shown.append(f"{star}{parameter.name}: Any{default}")
+    return ", ".join(shown)
+
+
+def open_lines(name):
+    """The lines of a public name that no table and no part describes."""
+    thing = getattr(weft, name)
+    if isinstance(thing, types.ModuleType):
+        return [f"from . import {name} as {name}"]
+    if type(thing) in (int, float, str):
+        return [f"{name}: {type(thing).__name__}"]
+    if isinstance(thing, type):
+        return [f"class {name}:", "    def __init__(self, *args: Any, **keywords: Any) -> None: ..."]
+    if callable(thing):
+        return [f"def {name}({signature(thing)}) -> Any: ..."]
+    return [f"{name}: Any"]
+
+
+def members_of(node):
+    """The names that a class of the stub defines."""
+    names = {n.name for n in node.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return names | {n.target.id for n in node.body if isinstance(n, ast.AnnAssign)}
+
+
+def open_members(node):
+    """The lines for public members that a class of the package has, and its stub lacks."""
+    cls = getattr(weft, node.name, None)
+    if node.name.startswith("_") or not isinstance(cls, type) or cls in stub_functions.NAME_OF:
+        return []
+    lines = []
+    for name in sorted(set(dir(cls)) - members_of(node)):
+        member = inspect.getattr_static(cls, name)
+        if name.startswith("_") or name in absent.MEMBERS.get(node.name, ()) or issubclass(cls, UNTOLD):
+            continue
+        if isinstance(member, property) or not callable(getattr(cls, name)):
+            lines += ["    @property", f"    def {name}(self) -> Any: ..."]
+        elif isinstance(member, (classmethod, staticmethod)):
+            is_class = isinstance(member, classmethod)
+            lines += [f"    @{type(member).__name__}"]
+            lines += [f"    def {name}({'cls, ' if is_class else ''}*args: Any, **keywords: Any) -> Any: ..."]
+        else:
+            lines.append(f"    def {name}({signature(member, ['self'])}) -> Any: ...")
     return lines
+
+
+def completed(text):
+    """The text with what the package has and the text lacks."""
+    tree = ast.parse(text)
+    lines = text.splitlines()
+    for node in reversed([n for n in tree.body if isinstance(n, ast.ClassDef)]):
+        lines[node.end_lineno : node.end_lineno] = open_members(node)
+    public = {name for name in dir(weft) if not name.startswith("_")} | {"__version__"}
+    for name in sorted(public - defined(tree)):
+        lines += open_lines(name)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def stub():
     """The text of the stub."""
-    init = pathlib.Path(weft.__file__)
-    own = [
-        "def constant(x: Any) -> Any: ...",
-        "def init() -> None: ...",
-        "",
-    ]
-    lines = [HEAD, *imports(init), *constants(), "", *named_types(), *own, *traced_functions()]
-    return "\n".join(lines).rstrip() + "\n"
+    named, functions = ("\n".join(lines) + "\n" for lines in traced_lines())
+    texts = [part("head"), "\n".join(imports()), named, part("arrays"), makers()]
+    texts += [part(name) for name in ("runtime", "geometry", "interop", "kernels")]
+    return completed("\n".join([*texts, functions]))
 
 
 if __name__ == "__main__":

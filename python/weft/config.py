@@ -27,7 +27,7 @@ print_launches = False
 """Prints each launch."""
 verify_autograd_array_access = False
 """Kept for programs that set it: a tape always knows which elements were overwritten."""
-kernel_cache_dir = None
+kernel_cache_dir: str | None = None
 """The folder of compiled kernels; None: the library's. Devices that are open keep the one that they have."""
 cache_kernels = True
 """Keeps compiled kernels on disk. Devices that are open go on as they are."""
@@ -37,7 +37,7 @@ lineinfo = False
 """Kept for programs that set it: places in the source are always known."""
 log_level = 20
 """The least level of messages that are printed: LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR."""
-block_dim = None
+block_dim: int | None = None
 """Kept for programs that set it: the library chooses the threads of a workgroup."""
 track_memory = False
 verbose_warnings = False
@@ -45,29 +45,29 @@ enable_vector_component_overwrites = True
 """Kept for programs that set it: components may always be assigned again."""
 
 # Kept for programs that set them: they concern compilers, drivers and modes that the library does not have.
-optimization_level = None
+optimization_level: int | None = None
 legacy_scalar_return_types = False
 llvm_cuda = False
-cuda_output = None
-ptx_target_arch = None
-cuda_arch_suffix = None
+cuda_output: str | None = None
+ptx_target_arch: str | None = None
+cuda_arch_suffix: str | None = None
 line_directives = True
 compile_time_trace = False
 default_grid_stride = True
 enable_mathdx_gemm = True
 enable_mathdx_solver = True
 enable_mathdx_fft = True
-cpu_compiler_flags = None
+cpu_compiler_flags: str | None = None
 enable_graph_capture_module_load_by_default = True
 enable_mempools_at_init = True
 enable_tiles_in_stack_memory = True
 use_precompiled_headers = True
 legacy_cpu_linker = False
 load_module_max_workers = 0
-deterministic = None
+deterministic: bool | None = None
 deterministic_max_records = 0
 deterministic_debug = False
-launch_array_access_mode = None
+launch_array_access_mode: str | None = None
 
 
 class Settings(ModuleType):

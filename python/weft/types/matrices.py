@@ -1,6 +1,7 @@
 """Matrices of any shape and scalar type, row-major."""
 
 import operator
+from typing import Any
 
 from .. import _weft
 from . import composites, empty, patterns, scalars, vectors
@@ -133,7 +134,7 @@ class Matrix(composites.Composite):
         return f"[{rows}]"
 
 
-def matrix(shape, dtype):
+def matrix(shape: Any, dtype: Any) -> Any:
     """The type of matrices of `shape` (rows, columns) of a scalar type; the same class each time.
 
     Errors: TypeError for what is no scalar type, ValueError for a shape that is not of two extents of at least 1.
@@ -161,13 +162,13 @@ def matrix(shape, dtype):
     return cls
 
 
-def matrix_from_cols(*columns):
+def matrix_from_cols(*columns: Any) -> Any:
     """The matrix whose columns are the given vectors of one type."""
     rows = [[column[r] for column in columns] for r in range(len(columns[0]))]
     return matrix((len(rows), len(columns)), _scalar(columns))._make([n for row in rows for n in row])
 
 
-def matrix_from_rows(*rows):
+def matrix_from_rows(*rows: Any) -> Any:
     """The matrix whose rows are the given vectors of one type."""
     return matrix((len(rows), len(rows[0])), _scalar(rows))._make(composites.flatten(rows))
 

@@ -1,5 +1,7 @@
 """Quaternions (x, y, z, w) and transforms (a position and a quaternion)."""
 
+from typing import Any
+
 from .. import _weft
 from . import composites, patterns, scalars, vectors
 
@@ -112,7 +114,7 @@ def _class_of(dtype, kind, base, shape, known):
     return cls
 
 
-def quaternion(dtype=scalars.float32):
+def quaternion(dtype: Any = scalars.float32) -> Any:
     """The type of quaternions of a floating-point type; the same class each time.
 
     Errors: TypeError for another type.
@@ -120,7 +122,7 @@ def quaternion(dtype=scalars.float32):
     return _class_of(dtype, "quaternion", Quaternion, (4,), quaternions_)
 
 
-def transformation(dtype=scalars.float32):
+def transformation(dtype: Any = scalars.float32) -> Any:
     """The type of transforms of a floating-point type; the same class each time.
 
     Errors: TypeError for another type.

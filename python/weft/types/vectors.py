@@ -1,6 +1,7 @@
 """Vectors of any length and scalar type."""
 
 import operator
+from typing import Any
 
 from .. import _weft
 from . import composites, empty, patterns, scalars
@@ -106,7 +107,7 @@ class Vector(composites.Composite):
         return f"[{', '.join(map(str, self.tolist()))}]"
 
 
-def vector(length, dtype):
+def vector(length: Any, dtype: Any) -> Any:
     """The type of vectors of `length` components of a scalar type; the same class each time.
 
     Errors: TypeError for what is no scalar type, ValueError for a length below 1.
