@@ -55,11 +55,23 @@ class Local:
 class StructLocal:
     """A variable that is a struct: field by field, as arrays among the fields cannot be variables."""
 
-    __slots__ = ("fields", "type")
+    __slots__ = ("fields", "made_in", "type")
 
-    def __init__(self, type, fields):
+    def __init__(self, type, fields, made_in):
         self.type = type
         self.fields = fields
+        self.made_in = made_in  # the regions that were open
+
+    def has_arrays_of(self, value):
+        """Whether the arrays of a struct are those of this one."""
+        for name, part in self.fields.items():
+            given = value.fields[name]
+            if isinstance(part, StructLocal):
+                if not part.has_arrays_of(given):
+                    return False
+            elif not isinstance(part, Local) and part is not given:
+                return False
+        return True
 
 
 class Emission:
@@ -164,7 +176,7 @@ class Emission:
 
     def lookup(self, name):
         """What a name is: a variable of the function, or a thing of Python. Errors: CodegenKeyError for neither."""
-        bound = self.names.get(name)
+        bound = self.bound(name)
         if bound is None:
             known = self.things.get(name)
             if known is None:
@@ -172,10 +184,17 @@ class Emission:
                 if isinstance(known, Static):
                     self.things[name] = known
             return known
+        return read(bound)
+
+    def bound(self, name):
+        """What a variable of the function is; None if it has no value yet. Errors: CodegenError where that depends on a
+        condition or a loop.
+        """
+        bound = self.names.get(name)
         where = self.bound_in.get(name)
         if where and self.regions[: len(where)] != where:
             raise CodegenError(f"which {name_of_type(bound)} {name} is depends on a condition or a loop")
-        return read(bound)
+        return bound
 
     def thing_named(self, name):
         """What a name means outside of the function. Errors: CodegenKeyError if it means nothing."""
@@ -189,6 +208,10 @@ class Emission:
     def bind(self, name, value):
         """Gives a name its value: a plain one merely names it, another is a variable of the IR."""
         bound = self.names.get(name)
+        if self.is_of_another_branch(name, bound, value):
+            # Code after both branches cannot say which of the variables it means, and is refused.
+            self.names[name], self.bound_in[name] = self.make_local(value), self.regions
+            return
         if isinstance(bound, (Local, StructLocal)):
             self.assign_local(name, bound, value)
             return
@@ -202,6 +225,17 @@ class Emission:
             self.names[name] = copy_struct(value) if isinstance(value, StructValue) else value
         else:
             self.names[name] = self.make_local(value)
+
+    def is_of_another_branch(self, name, bound, value):
+        """Whether what a name is bound to is a struct that was made in none of the open regions, while the name gets one with
+        other arrays, or has had one.
+        """
+        if not isinstance(bound, StructLocal) or not isinstance(value, StructValue):
+            return False
+        where = bound.made_in
+        if self.regions[: len(where)] == where or not same_type(bound.type, value.type):
+            return False
+        return name in self.bound_in or not bound.has_arrays_of(value)
 
     def bind_fixed(self, name, bound, value):
         """Binds a name to what is no variable. Errors: CodegenError where it would depend on a condition or a loop."""
@@ -237,7 +271,7 @@ class Emission:
             fields = {}
             for name, field in value.fields.items():
                 fields[name] = self.make_local(field) if is_variable(field) else field
-            return StructLocal(value.type, fields)
+            return StructLocal(value.type, fields, self.regions)
         native = value.type.native
         if self.depth == 0:
             return Local(value.type, _weft.local(native, value.ids))
@@ -267,7 +301,7 @@ class Emission:
 
     def replace_array(self, name, local, field, given):
         """An array of a struct is not a variable: where it is replaced must not depend on conditions."""
-        if self.depth:
+        if self.regions != local.made_in:
             raise CodegenError(f"{name}.{field} is an array: which one it is cannot depend on a condition or a loop")
         local.fields[field] = given
 

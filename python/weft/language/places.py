@@ -67,7 +67,7 @@ class NamePlace(Place):
 
     def local(self, e):
         """The variable of the IR; None for a name of a value."""
-        return e.names.get(self.name)
+        return e.bound(self.name)
 
 
 class ValuePlace(Place):

@@ -65,6 +65,8 @@ class array(_weft.Array):
             if not is_concrete(dtype):
                 raise RuntimeError("a dtype is needed to make an array of a shape")
             made = _weft.empty(shape, dtype.native, device_from(device))
+        if ndim is not None and made.ndim != ndim and made.size == 0 and is_index(ndim) and 1 <= ndim <= 4:
+            made = _weft.empty((0,) * ndim, made.element_dtype, made.native_device)  # of an empty list
         if ndim is not None and made.ndim != ndim:
             raise RuntimeError(f"the array has {made.ndim} dimensions, not {ndim}")
         _weft.init(self, made)

@@ -27,3 +27,12 @@ globals().update(NAMED)
 float_types = [s for s in SCALARS if type_is_float(s)]  # noqa: F405
 int_types = [s for s in SCALARS if type_is_int(s)]  # noqa: F405
 scalar_types = list(SCALARS)
+
+
+def __getattr__(name):
+    """``wp.types.array``, as versions of Warp until 1.10 had it; it needs this package."""
+    if name != "array":
+        raise AttributeError(f"module 'weft.types' has no attribute {name!r}")
+    from ..runtime.array import array
+
+    return array

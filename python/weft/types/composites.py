@@ -3,6 +3,8 @@
 import builtins
 import struct
 
+import numpy as np
+
 from .. import _weft
 from . import scalars
 
@@ -28,6 +30,28 @@ def number_of(value):
     return getattr(value, "value", value)
 
 
+UFUNC_OPERATORS = {
+    "add": ("__add__", "__radd__"),
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+    "equal": ("__eq__", "__eq__"),
+    "not_equal": ("__ne__", "__ne__"),
+}
+"""The operators of values for NumPy's functions, with the value first and with it second."""
+
+
+def is_number_of_numpy(value):
+    """Whether an operand of NumPy's has no dimensions."""
+    return not isinstance(value, Composite) and getattr(value, "ndim", None) == 0
+
+
+def array_of(value):
+    """The components of a value as NumPy's array."""
+    kind = "bool" if value._wp_scalar_type_ is scalars.bool else value._wp_scalar_type_.__name__
+    return np.array(value.tolist(), dtype=kind).reshape(value._shape_)
+
+
 class Composite(_weft.Value):
     """A value of several numbers of one type. Subclasses are made by ``vector``, ``matrix``, ``quaternion`` and
     ``transformation``; each has its description in ``native``.
@@ -41,8 +65,21 @@ class Composite(_weft.Value):
     _length_ = 0
     _shape_ = ()
 
-    # NumPy would otherwise compute `numpy_number * value` by itself, element by element.
-    __array_ufunc__ = None
+    def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+        """What NumPy computes with the value: an operator beside a number of NumPy's is the value's own, and so are
+        comparisons for equality; other functions get the components as an array.
+        """
+        names = UFUNC_OPERATORS.get(ufunc.__name__) if method == "__call__" and not keywords else None
+        if names is not None:
+            reflected = inputs[1] is self
+            other = inputs[0] if reflected else inputs[1]
+            if names[0] in ("__eq__", "__ne__"):
+                made = getattr(self, names[0])(other)
+                return names[0] == "__ne__" if made is NotImplemented else made
+            if is_number_of_numpy(other):
+                operator = getattr(self, names[reflected], None)
+                return NotImplemented if operator is None else operator(other)
+        return getattr(ufunc, method)(*(array_of(x) if isinstance(x, Composite) else x for x in inputs), **keywords)
 
     def _numbers(self):
         return self.tolist()

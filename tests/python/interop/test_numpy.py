@@ -174,3 +174,36 @@ def test_arrays_that_cannot_be_shared_are_refused_and_not_copied(cpu):
 def test_arrays_without_elements_are_taken(cpu):
     wp.launch(double, dim=0, inputs=[np.zeros(0, dtype=np.float32)])
     wp.launch(double, dim=0, inputs=[np.zeros((4, 0), dtype=np.float32)[2]])
+
+
+# ---- Values of the package
+
+
+def test_functions_of_numpys_get_the_components_of_values(device):
+    v, w = wp.vec3(1.0, 2.0, 3.0), wp.vec3(4.0, 6.0, 8.0)
+    assert np.subtract(v, w).tolist() == [-3.0, -4.0, -5.0] and np.subtract(v, w).dtype == np.float32
+    assert np.maximum(v, 2.0).tolist() == [2.0, 2.0, 3.0] and np.dot(v, w) == 40.0
+    assert (np.array([1.0, 2.0, 3.0]) * v).tolist() == [1.0, 4.0, 9.0]
+    total = np.zeros(3)
+    total += w
+    assert total.tolist() == [4.0, 6.0, 8.0]
+    m = wp.mat22(1.0, 2.0, 3.0, 4.0)
+    assert (np.ones(2) @ m).tolist() == [4.0, 6.0] and np.linalg.det(np.add(m, 0.0)) < 0.0
+
+
+def test_operators_beside_numbers_of_numpys_are_the_values_own(device):
+    v = wp.vec3(1.0, 2.0, 3.0)
+    for made in (np.float32(2.0) * v, v * np.float64(2.0), v / np.float32(0.5), np.int32(2) * v, np.array(2.0) * v):
+        assert type(made) is wp.vec3 and list(made) == [2.0, 4.0, 6.0]
+    for wrong in (lambda: v + np.float32(1.0), lambda: np.float32(1.0) - v):
+        with pytest.raises(TypeError):
+            wrong()
+    assert (np.array([1.0, 2.0, 3.0]) == v) is True and (v != np.array([1.0, 2.0, 4.0])) is True
+    assert not np.float32(1.0) == v and np.float32(1.0) != v
+
+
+def test_empty_data_have_the_dimensions_that_are_asked_for(device):
+    assert wp.array(np.array([]), dtype=wp.int32, ndim=2).shape == (0, 0)
+    assert wp.array([], dtype=wp.vec3, ndim=3).shape == (0, 0, 0)
+    with pytest.raises(RuntimeError, match="1 dimensions, not 2"):
+        wp.array([1.0], dtype=float, ndim=2)

@@ -1,4 +1,4 @@
-"""Names of earlier versions of Warp that programs still say."""
+"""Names of earlier versions of Warp that programs still say: no program of the documents, but theirs."""
 
 import numpy as np
 
