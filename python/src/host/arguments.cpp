@@ -1,6 +1,7 @@
 // Checks and packs the arguments of launches.
 #include "arguments.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -151,7 +152,10 @@ void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyOb
     return take_all(value);
   } catch (const nb::builtin_exception&) {
   } catch (const nb::python_error& e) {
-    if (!e.matches(PyExc_TypeError) && !e.matches(PyExc_AttributeError)) throw;
+    // The converter names the argument.
+    PyObject* const kinds[] = {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError, PyExc_AttributeError,
+                               PyExc_KeyError};
+    if (std::ranges::none_of(kinds, [&](PyObject* kind) { return e.matches(kind); })) throw;
   }
   const Param& param = kernel.params()[std::size_t(position)];
   const nb::object wanted =

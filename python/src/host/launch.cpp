@@ -82,6 +82,12 @@ Call call_of(PyObject* const* args, Py_ssize_t n, PyObject* names) {
   return call;
 }
 
+[[noreturn]] void refuse_list(PyObject* given) {
+  PyErr_Format(PyExc_TypeError, "the arguments of a launch are given as a list, as in inputs=[array], not as a %s",
+               Py_TYPE(given)->tp_name);
+  throw nb::python_error();
+}
+
 /// The items of a list or a tuple; of another sequence, of a copy that `kept` holds.
 struct Items {
   PyObject* sequence = nullptr;
@@ -92,8 +98,12 @@ struct Items {
     if (!given || given == Py_None) return;
     sequence = given;
     if (!PyList_Check(given) && !PyTuple_Check(given)) {
+      if (array_of(given) || PyUnicode_Check(given) || PyDict_Check(given)) refuse_list(given);
       kept = nb::steal(PySequence_List(given));
-      if (!kept.is_valid()) throw nb::python_error();
+      if (!kept.is_valid()) {
+        PyErr_Clear();
+        refuse_list(given);
+      }
       sequence = kept.ptr();
     }
     count = PyList_Check(sequence) ? NB_LIST_GET_SIZE(sequence) : NB_TUPLE_GET_SIZE(sequence);
@@ -232,6 +242,21 @@ void hold_function(PyObject*& held, nb::object function) {
   held = function.is_none() ? nullptr : function.release().ptr();
 }
 
+/// The extents of a launch. Throws a TypeError or a ValueError that names dim.
+Extent dim_from(PyObject* dim) {
+  try {
+    return extent_from(dim);
+  } catch (const nb::python_error& e) {
+    if (e.matches(PyExc_OverflowError))
+      PyErr_Format(PyExc_ValueError, "dim=%R: a launch has fewer than 2^63 threads along a dimension", dim);
+    else if (e.matches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "dim=%R: the dimensions of a launch are 1 to 4 whole numbers", dim);
+    else
+      throw;
+  }
+  throw nb::python_error();
+}
+
 void tell_watcher(const Call& call) {
   if (watcher_) nb::borrow(watcher_)(nb::handle(call[kernel_]), nb::handle(call[dim_]));
 }
@@ -268,7 +293,7 @@ PyObject* launch(const Call& call) {
   if (!kernel.ids().empty())
     take_ids(call[kernel_], kernel.ids(), kernel,
              stream ? detail::state_of(*stream).device : first_array(arguments)->device().state().get(), arguments);
-  const Extent dim = extent_from(call[dim_]);
+  const Extent dim = dim_from(call[dim_]);
   if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
   if (call.truth(adjoint_, false)) {
     std::vector<nb::object> gradients;

@@ -110,9 +110,9 @@ class Emission:
         from . import statements
 
         body = self.source.body
-        self.uses, self.private, self.structured = self.facts_of(names or tuple(arguments), body)
         before = _weft.set_place(self.source.file, self.line)
         try:
+            self.uses, self.private, self.structured = self.facts_of(names or tuple(arguments), body)
             for name, value in arguments.items():
                 self.bind(name, value)
             if not self.structured:

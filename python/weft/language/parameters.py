@@ -67,11 +67,16 @@ def meant(function, name, what):
     try:
         if isinstance(written, str):
             written = eval(written, annotations.names_of(function))
-        return annotations.value_type(written)
+        kind = annotations.value_type(written)
     except NameError as error:
         raise NameError(f"the annotation of {what} cannot be evaluated: {error}") from None
     except Exception as error:
         raise CodegenError(f"the annotation of {what} is wrong: {error}") from None
+    element = getattr(kind, "dtype", None)
+    is_class = isinstance(element, type) and element is not typing.Any
+    if isinstance(kind, annotations.ArrayType) and is_class and not annotations.is_concrete(element):
+        raise CodegenError(f"{what} is an array of {type_name(element)}, which is no type of kernels")
+    return kind
 
 
 def takes_default(kind, default):

@@ -5,8 +5,8 @@ import types
 import numpy as np
 
 from .. import _weft
-from ..types import composites, numpy_types
-from ..types.annotations import ArrayType, is_concrete, type_name
+from ..types import composites, numpy_types, scalars
+from ..types.annotations import ArrayType, type_name
 from ..types.structs import StructInstance
 from .array import array, wrap_numpy
 
@@ -91,18 +91,23 @@ def convert_value(kernel, name, kind, value):
         number = composites.number_of(value)
         if hasattr(number, "item") and np.ndim(number) == 0:
             number = number.item()
-        if not isinstance(number, (int, float)):
+        fits = isinstance(number, int) or isinstance(number, float) and not issubclass(kind, scalars.IntegerScalar)
+        if not fits:
             raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has type {type(value).__name__}.")
+        if issubclass(kind, scalars.IntegerScalar) and kind.clean(number) != number:
+            raise OverflowError(f"{where}: {number} is out of the range of {kind.__name__}.")
         return kind.clean(number)
     if value is None:
         raise ValueError(f"{where}: Failed to convert argument for param {name} to {kind.__name__}: nothing is given.")
     if not hasattr(value, "__len__"):
         raise RuntimeError(f"{where} expects {kind.__name__} but got a single value of type {type(value).__name__}.")
-    numbers = composites.flatten(value)
-    if len(numbers) != kind._length_:
-        raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has {len(numbers)} components.")
-    assert is_concrete(kind)
-    return kind._make(numbers)
+    try:
+        numbers = composites.flatten(value)
+        if len(numbers) == kind._length_:
+            return kind._make(numbers)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(f"{where} expects {kind.__name__}: {error}") from None
+    raise RuntimeError(f"{where} expects {kind.__name__}, but passed value has {len(numbers)} components.")
 
 
 class NoIndexedArray:

@@ -249,10 +249,6 @@ def key_of(function):
 
 def native_parameter(kernel, name, kind):
     """A parameter's type as the module takes it. Errors: CodegenError for types that kernels do not get from outside."""
-    if isinstance(kind, ArrayType) and not annotations.is_concrete(kind.dtype):
-        raise CodegenError(
-            f"parameter {name} of kernel {kernel} is an array of {type_name(kind.dtype)}, which is no type of kernels"
-        )
     if isinstance(kind, ArrayType):
         if kind.indexed:
             return indexed.native_type(kind)

@@ -27,7 +27,9 @@ def given_source(function, name, text=None, transformers=None):
     for transformer in transformers or ():
         if not isinstance(transformer, ast.NodeTransformer):
             raise TypeError(f"code_transformers takes objects of ast.NodeTransformer, not a {type(transformer).__name__}")
-    return transformed(source, name, transformers, function) if transformers else source
+    source = transformed(source, name, transformers) if transformers else source
+    check_parameters(source.node, name, function)
+    return source
 
 
 def source_of_text(name, text, function):
@@ -40,7 +42,6 @@ def source_of_text(name, text, function):
     if not found:
         raise CodegenError(f"the source of {name} defines no function")
     node = next((n for n in found if n.name == function.__name__), found[0])
-    check_parameters(node, name, function)
     return Source(node, file, lines)
 
 
@@ -63,7 +64,7 @@ def check_parameters(node, name, function):
         raise CodegenError(f"the source of {name} has the parameters {given}, and the function itself {wanted}")
 
 
-def transformed(source, name, transformers, function):
+def transformed(source, name, transformers):
     """The source with a tree of its own, as those of a file are shared, that the transformers have visited.
 
     Each is given a module that holds the function alone. What it makes gets the lines of what stands around it.
@@ -75,7 +76,6 @@ def transformed(source, name, transformers, function):
     if not isinstance(node, FUNCTIONS):
         raise CodegenError(f"code_transformers leave no function of {name}: visit() returns the module, with the function")
     ast.fix_missing_locations(tree)
-    check_parameters(node, name, function)
     return Source(node, source.file, source.lines)
 
 
