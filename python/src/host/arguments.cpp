@@ -6,6 +6,7 @@
 #include <new>
 
 #include "../../../frontend/types/layout.h"
+#include "../../../runtime/launch.h"
 #include "../pack.h"
 #include "../trace/ids.h"
 #include "tensors.h"
@@ -118,14 +119,29 @@ void Arguments::take_part(const Part& part, PyObject* value, nb::handle device) 
   ++count_;
 }
 
+void Arguments::refuse_more(int parts) const {
+  if (count_ + std::size_t(parts) > std::size_t(detail::kMostParameters))
+    throw nb::type_error("a kernel takes at most 64 parameters, with those for volumes and meshes that it has by ids");
+}
+
 void Arguments::add(Array array) {
-  if (count_ == std::size_t(detail::kMostParameters))
-    throw nb::type_error("a kernel takes at most 64 parameters, with one for each volume that it writes by its id");
+  refuse_more(1);
   wrapped_.push_back(std::make_unique<Array>(std::move(array)));
+  const int before = count_ ? parts().back().argument : 0;
   detail::HostArg& arg = next_arg();
-  arg.argument = count_ ? parts().back().argument + 1 : 1;
+  arg.argument = before + 1;
   arg.array = wrapped_.back().get();
   ++count_;
+}
+
+void Arguments::add(const Mesh& mesh) {
+  constexpr int parts_of_mesh = detail::Parameter<Var<MeshArrays>>::parts;
+  refuse_more(parts_of_mesh);
+  meshes_.push_back(mesh);
+  const int before = count_ ? parts().back().argument : 0;
+  detail::HostArg* const first = &next_arg();
+  for (int k = 0; k < parts_of_mesh; ++k, ++count_) next_arg().argument = before + 1;
+  detail::Argument<Var<MeshArrays>>(mesh).get(first);
 }
 
 void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../../runtime/detail/host_arg.h"
+#include "../../../runtime/geometry/mesh.h"
 #include "../trace/kernels.h"
 #include "arrays.h"
 
@@ -25,8 +26,10 @@ class Arguments {
   /// \param position  of the argument, from 0
   /// Errors: TypeError and OverflowError; whatever the package's converter raises.
   void take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device);
-  /// Adds an array that the kernel takes after all arguments.
+  /// Adds an array, or the data of a mesh, that the kernel takes after all arguments.
+  /// Errors: TypeError for more than a kernel can take; whatever the mesh throws that cannot be used.
   void add(Array array);
+  void add(const Mesh& mesh);
   std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
   /// The objects of the arrays of weft among them, and in structs.
   std::span<PyObject* const> objects() const { return {arrays_, array_count_}; }
@@ -44,6 +47,8 @@ class Arguments {
   std::byte* memory(std::size_t bytes);
 
   detail::HostArg& next_arg();
+  /// Refuses more parts than a kernel can take.
+  void refuse_more(int parts) const;
 
   /// Raw memory, because making all parts would take longer than the launch of a small kernel.
   alignas(detail::HostArg) std::byte parts_[sizeof(detail::HostArg) * std::size_t(detail::kMostParameters)];
@@ -58,6 +63,7 @@ class Arguments {
   std::vector<std::unique_ptr<std::byte[]>> more_;
   std::vector<nb::object> kept_;                 ///< objects that only this launch holds
   std::vector<std::unique_ptr<Array>> wrapped_;  ///< arrays around the host's memory
+  std::vector<Mesh> meshes_;
   std::vector<std::shared_ptr<Loan>> loans_;  ///< the references of these to the memory's owners, which are in kept_
   std::optional<Device> device_;              ///< the one that is named, for arrays around the host's memory
 };

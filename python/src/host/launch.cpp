@@ -154,6 +154,34 @@ void run(Kernel& kernel, const Stream* stream, const Extent& dim, const Argument
   detail::launch(kernel.core(), stream, threads, arguments.parts());
 }
 
+/// The first array among the arguments; null without any.
+const ArrayBase* first_array(const Arguments& arguments) {
+  for (const detail::HostArg& arg : arguments.parts())
+    if (arg.array && !arg.array->is_null()) return arg.array;
+  return nullptr;
+}
+
+/// The device that a launch runs on.
+const detail::DeviceState* device_of(const Stream* stream, const Arguments& arguments) {
+  return stream ? detail::state_of(*stream).device : first_array(arguments)->device().state().get();
+}
+
+/// Launches for the tape that records: with the data of meshes that have gradients, where the kernel has their ids.
+void run_recorded(Kernel& kernel, const Stream* stream, const Extent& dim, Arguments& arguments) {
+  if (kernel.ids().used.empty()) return run(kernel, stream, dim, arguments);
+  std::vector<IdPlace> places;
+  const detail::Threads threads(dim, Loc{});
+  detail::GivenStructures given(detail::GivenStructures::For::launch);
+  for (const auto& [place, mesh] : meshes_to_give(kernel.ids(), device_of(stream, arguments), arguments)) {
+    places.push_back(place);
+    arguments.add(*mesh);
+  }
+  given.close();
+  detail::KernelCore& core = places.empty() ? kernel.core() : kernel.core_with(places);
+  Released released;
+  detail::launch(core, stream, threads, arguments.parts(), &given);
+}
+
 /// An array of zeros like another.
 nb::object zeros_like(const Array& array) {
   Array zeros = Array::empty(array.device(), array.extent(), array.dtype());
@@ -226,13 +254,6 @@ void note_launch(PyTape& tape, const Call& call, const Items& inputs, const Item
   for (Py_ssize_t k = 0; k < outputs.count; ++k) tape.add_to_note(outputs[k]);
 }
 
-/// The first array among the arguments; null without any.
-const ArrayBase* first_array(const Arguments& arguments) {
-  for (const detail::HostArg& arg : arguments.parts())
-    if (arg.array && !arg.array->is_null()) return arg.array;
-  return nullptr;
-}
-
 /// What is called after each launch, with the kernel and its dimensions; null: nothing.
 PyObject* watcher_ = nullptr;
 
@@ -291,8 +312,7 @@ PyObject* launch(const Call& call) {
   else if (!first_array(arguments))
     stream = current_device().stream();
   if (!kernel.ids().empty())
-    take_ids(call[kernel_], kernel.ids(), kernel,
-             stream ? detail::state_of(*stream).device : first_array(arguments)->device().state().get(), arguments);
+    take_ids(call[kernel_], kernel.ids(), kernel, device_of(stream ? &*stream : nullptr, arguments), arguments);
   const Extent dim = dim_from(call[dim_]);
   if (dim.rank == 0) throw nb::value_error("a launch has 1 to 4 dimensions");
   if (call.truth(adjoint_, false)) {
@@ -310,7 +330,7 @@ PyObject* launch(const Call& call) {
     for (PyObject* const array : arguments.objects()) tape->note(array);
     note_launch(*tape, call, inputs, outputs);
     try {
-      run(kernel, stream ? &*stream : nullptr, dim, arguments);
+      run_recorded(kernel, stream ? &*stream : nullptr, dim, arguments);
     } catch (...) {
       tape->drop_note();
       throw;

@@ -6,6 +6,7 @@
 #include "../../../runtime/geometry/mesh_query.h"
 #include "../module.h"
 #include "../trace/array_refs.h"
+#include "../trace/kernel_ids.h"
 #include "library.h"
 
 namespace weft::python {
@@ -22,10 +23,17 @@ using PointHit = std::tuple<bool, float, float, float, float, int>;
 auto parts_of(const MeshRayHit& h) { return std::tuple(h.hit, h.t, h.u, h.v, h.sign, h.normal, h.face); }
 auto parts_of(const MeshPointHit& h) { return std::tuple(h.hit, h.sign, h.u, h.v, h.distance, h.face); }
 
+/// The mesh with an id: its data, if the launch gives them, or what the device finds by the id.
+MeshInKernel mesh_of(const UInt64& id) {
+  const IdTrace* const trace = IdTrace::current();
+  const Var<MeshArrays>* const given = trace ? trace->mesh(In<std::uint64_t>(id).id) : nullptr;
+  return given ? MeshInKernel(*given) : MeshInKernel(id);
+}
+
 template <MeshSign sign>
 void add_point_query(const char* name) {
   form<PointHit, Handle, vec3, float>(name, [](const auto& mesh, const auto& p, const auto& most) {
-    return parts_of(mesh_query_point(MeshInKernel(mesh), p, most, sign));
+    return parts_of(mesh_query_point(mesh_of(mesh), p, most, sign));
   });
 }
 
@@ -51,7 +59,7 @@ class Query {
 
 /// The hierarchy with an id, or that of the mesh with an id.
 BvhInKernel tree_of(Id id, bool is_mesh) {
-  if (is_mesh) return BvhInKernel(MeshInKernel(traced_handle(id)).arrays.tree);
+  if (is_mesh) return BvhInKernel(mesh_of(traced_handle(id)).arrays.tree);
   return BvhInKernel(traced_handle(id));
 }
 
@@ -85,7 +93,7 @@ class RayHits {
 /// The points, the indices and the velocities of the mesh with an id.
 nb::tuple arrays_of_mesh(Id mesh) {
   const tracing::CallPlace place(here());
-  const MeshInKernel found(traced_handle(mesh));
+  const MeshInKernel found = mesh_of(traced_handle(mesh));
   return nb::make_tuple(ArrayRef{found.arrays.points.layout(), &TypeOf<vec3>::get()},
                         ArrayRef{found.arrays.indices.layout(), &TypeOf<int>::get()},
                         ArrayRef{found.arrays.velocities.layout(), &TypeOf<vec3>::get()});
@@ -96,15 +104,15 @@ nb::tuple arrays_of_mesh(Id mesh) {
 void add_mesh_functions() {
   form<RayHit, Handle, vec3, vec3, float>("mesh_query_ray",
                                           [](const auto& mesh, const auto& o, const auto& d, const auto& most) {
-                                            return parts_of(mesh_query_ray(MeshInKernel(mesh), o, d, most));
+                                            return parts_of(mesh_query_ray(mesh_of(mesh), o, d, most));
                                           });
   form<bool, Handle, vec3, vec3, float>("mesh_query_ray_anyhit",
                                         [](const auto& mesh, const auto& o, const auto& d, const auto& most) {
-                                          return mesh_query_ray_anyhit(MeshInKernel(mesh), o, d, most);
+                                          return mesh_query_ray_anyhit(mesh_of(mesh), o, d, most);
                                         });
   form<int, Handle, vec3, vec3, float>("mesh_query_ray_count",
                                        [](const auto& mesh, const auto& o, const auto& d, const auto& most) {
-                                         return mesh_query_ray_count(MeshInKernel(mesh), o, d, most);
+                                         return mesh_query_ray_count(mesh_of(mesh), o, d, most);
                                        });
   add_point_query<MeshSign::none>("mesh_query_point_no_sign");
   add_point_query<MeshSign::majority>("mesh_query_point_sign_majority");
@@ -112,27 +120,27 @@ void add_mesh_functions() {
   add_point_query<MeshSign::winding>("mesh_query_point_sign_winding");
   form<PointHit, Handle, vec3, float>("mesh_query_furthest_point",
                                       [](const auto& mesh, const auto& p, const auto& least) {
-                                        return parts_of(mesh_query_furthest_point(MeshInKernel(mesh), p, least));
+                                        return parts_of(mesh_query_furthest_point(mesh_of(mesh), p, least));
                                       });
   form<float, Handle, vec3>("mesh_winding_number",
-                            [](const auto& mesh, const auto& p) { return mesh_winding_number(MeshInKernel(mesh), p); });
+                            [](const auto& mesh, const auto& p) { return mesh_winding_number(mesh_of(mesh), p); });
   form<vec3, Handle, int, float, float>("mesh_eval_position",
                                         [](const auto& mesh, const auto& f, const auto& u, const auto& v) {
-                                          return mesh_eval_position(MeshInKernel(mesh), f, u, v);
+                                          return mesh_eval_position(mesh_of(mesh), f, u, v);
                                         });
   form<vec3, Handle, int, float, float>("mesh_eval_velocity",
                                         [](const auto& mesh, const auto& f, const auto& u, const auto& v) {
-                                          return mesh_eval_velocity(MeshInKernel(mesh), f, u, v);
+                                          return mesh_eval_velocity(mesh_of(mesh), f, u, v);
                                         });
   form<vec3, Handle, int>("mesh_eval_face_normal",
-                          [](const auto& mesh, const auto& f) { return mesh_eval_face_normal(MeshInKernel(mesh), f); });
-  form<int, Handle>("mesh_face_count", [](const auto& mesh) { return mesh_face_count(MeshInKernel(mesh)); });
+                          [](const auto& mesh, const auto& f) { return mesh_eval_face_normal(mesh_of(mesh), f); });
+  form<int, Handle>("mesh_face_count", [](const auto& mesh) { return mesh_face_count(mesh_of(mesh)); });
   form<vec3, Handle, int>("mesh_get_point",
-                          [](const auto& mesh, const auto& k) { return mesh_get_point(MeshInKernel(mesh), k); });
+                          [](const auto& mesh, const auto& k) { return mesh_get_point(mesh_of(mesh), k); });
   form<vec3, Handle, int>("mesh_get_velocity",
-                          [](const auto& mesh, const auto& k) { return mesh_get_velocity(MeshInKernel(mesh), k); });
+                          [](const auto& mesh, const auto& k) { return mesh_get_velocity(mesh_of(mesh), k); });
   form<int, Handle, int>("mesh_get_index",
-                         [](const auto& mesh, const auto& k) { return mesh_get_index(MeshInKernel(mesh), k); });
+                         [](const auto& mesh, const auto& k) { return mesh_get_index(mesh_of(mesh), k); });
   form<int, Handle, int>("bvh_get_group_root",
                          [](const auto& bvh, const auto& group) { return bvh_group_root(BvhInKernel(bvh), group); });
   form<int, Handle, int>("hash_grid_point_id",
@@ -144,19 +152,19 @@ void add_queries(nb::module_& m) {
   nb::class_<RayHits>(m, "RayHits", "The hits of a ray, in a kernel.").def("next", &RayHits::next);
   m.def("mesh_query_ray_all", [](Id mesh, const Ids& origin, const Ids& direction, const Ids& most) {
     const tracing::CallPlace place(here());
-    return RayHits(mesh_query_ray_all(MeshInKernel(traced_handle(mesh)), traced<vec3>(origin, "an origin"),
+    return RayHits(mesh_query_ray_all(mesh_of(traced_handle(mesh)), traced<vec3>(origin, "an origin"),
                                       traced<vec3>(direction, "a direction"), traced<float>(most, "a distance"),
                                       here()));
   });
   m.def("mesh_arrays", &arrays_of_mesh);
   m.def("mesh_query_aabb", [](Id mesh, const Ids& lower, const Ids& upper) {
     const tracing::CallPlace place(here());
-    return Query(mesh_query_aabb(MeshInKernel(traced_handle(mesh)), traced<vec3>(lower, "a bound"),
+    return Query(mesh_query_aabb(mesh_of(traced_handle(mesh)), traced<vec3>(lower, "a bound"),
                                  traced<vec3>(upper, "a bound"), here()));
   });
   m.def("mesh_query_sphere", [](Id mesh, const Ids& center, const Ids& radius) {
     const tracing::CallPlace place(here());
-    return Query(mesh_query_sphere(MeshInKernel(traced_handle(mesh)), traced<vec3>(center, "a center"),
+    return Query(mesh_query_sphere(mesh_of(traced_handle(mesh)), traced<vec3>(center, "a center"),
                                    traced<float>(radius, "a radius"), here()));
   });
   m.def(

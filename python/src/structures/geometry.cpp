@@ -59,7 +59,9 @@ auto waiting(F f) {
 
 template <class T, unsigned kind>
 std::uint64_t id_of(const Identified<T>& structure) {
-  return structure.live.keep(structure.device(), structure.id(), {kind, nullptr});
+  const Mesh* mesh = nullptr;
+  if constexpr (std::is_same_v<T, Mesh>) mesh = &structure;
+  return structure.live.keep(structure.device(), structure.id(), {kind, nullptr, mesh});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "../../../runtime/geometry/mesh.h"
 #include "../../../runtime/volume/volume.h"
 #include "../module.h"
 #include "live_ids.h"
@@ -67,6 +68,22 @@ void take_ids(nb::handle handle, const KernelIds& ids, const Kernel& kernel, con
                                 .c_str());
     arguments.add(values_array(*found->volume));
   }
+}
+
+std::vector<std::pair<IdPlace, const Mesh*>> meshes_to_give(const KernelIds& ids, const detail::DeviceState* device,
+                                                            const Arguments& arguments) {
+  std::vector<std::pair<IdPlace, const Mesh*>> meshes;
+  bool any = false;
+  for (const auto& [place, kinds] : ids.used) {
+    const Living* const found = kinds & kMeshId ? find_living(device, number_at(arguments, place)) : nullptr;
+    if (!found || !found->mesh) continue;
+    meshes.emplace_back(place, found->mesh);
+    any = any || found->mesh->points().has_grad();
+  }
+  constexpr std::size_t parts_of_mesh = detail::Parameter<Var<MeshArrays>>::parts;
+  const std::size_t parts = arguments.parts().size() + meshes.size() * parts_of_mesh;
+  if (!any || parts > std::size_t(detail::kMostParameters)) meshes.clear();
+  return meshes;
 }
 
 }  // namespace weft::python

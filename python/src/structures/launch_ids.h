@@ -1,5 +1,8 @@
 // The ids of structures among the arguments of a launch.
 #pragma once
+#include <utility>
+#include <vector>
+
 #include "../host/arguments.h"
 #include "../trace/kernels.h"
 
@@ -12,5 +15,10 @@ namespace weft::python {
 /// kind that lives on the device, and for a volume without values of the type that the kernel writes.
 void take_ids(nb::handle handle, const KernelIds& ids, const Kernel& kernel, const detail::DeviceState* device,
               Arguments& arguments);
+
+/// The meshes among the ids that a kernel uses, if the points of one have gradients, and there is room for their data
+/// among the kernel's parameters; else nothing. The meshes live until the launch lets go of the GIL.
+std::vector<std::pair<IdPlace, const Mesh*>> meshes_to_give(const KernelIds& ids, const detail::DeviceState* device,
+                                                            const Arguments& arguments);
 
 }  // namespace weft::python

@@ -6,8 +6,9 @@
 #include "../../../runtime/device.h"
 
 namespace weft {
+class Mesh;
 class Volume;
-}
+}  // namespace weft
 
 namespace weft::python {
 
@@ -19,7 +20,8 @@ std::string name_of_kinds(unsigned kinds);
 /// What an id names.
 struct Living {
   unsigned kind;
-  const Volume* volume;  ///< null for other structures
+  const Volume* volume = nullptr;  ///< null for other structures
+  const Mesh* mesh = nullptr;      ///< likewise
 };
 
 /// Keeps an id in the list of those that live, until this object ends. Under the GIL.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../../../frontend/kernels/kernel.h"
 #include "../module.h"
 
 namespace weft::python {
@@ -30,6 +31,20 @@ void IdTrace::add_part(std::size_t part, const DType& dtype, const Ids& scalars)
 void IdTrace::make_values() {
   if (finding_) return;
   for (const auto& [place, dtype] : ids_.stored) values_.push_back(values_of_leaves(*dtype));
+}
+
+void IdTrace::make_meshes(const std::vector<IdPlace>& places) {
+  for (const IdPlace& place : places) {
+    tracing::Trace::current().begin_argument();
+    meshes_.emplace(place, new Var<MeshArrays>(detail::Parameter<Var<MeshArrays>>::make()));
+  }
+}
+
+const Var<MeshArrays>* IdTrace::mesh(Id id) const {
+  const auto place = places_.find(id);
+  if (place == places_.end()) return nullptr;
+  const auto found = meshes_.find(place->second);
+  return found == meshes_.end() ? nullptr : found->second.get();
 }
 
 void IdTrace::use(Id id, unsigned kinds) {

@@ -2,9 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "../../../frontend/language/struct_var.h"
+#include "../../../runtime/geometry/mesh/mesh_arrays.h"
 #include "../types.h"
 #include "array_refs.h"
 #include "ids.h"
@@ -40,12 +43,17 @@ class IdTrace {
   void add_part(std::size_t part, const DType& dtype, const Ids& scalars);
   /// Makes the parameters for the values of volumes, after all others.
   void make_values();
+  /// Makes the parameters for the data of meshes with the ids at these places, after all others.
+  void make_meshes(const std::vector<IdPlace>& places);
 
   /// Notes that a value of the trace is used as the id of a structure of one of these kinds.
   void use(Id id, unsigned kinds);
   /// The values of the volume with this id, element (l, 512 of leaf l), which the kernel may write.
   /// Errors: TypeError for an id that is not among the kernel's arguments.
   ArrayRef stored_values(Id id, const DType& dtype);
+
+  /// The data of the mesh with this id, if they are parameters of the kernel; else null.
+  const Var<MeshArrays>* mesh(Id id) const;
 
   static IdTrace* current();
 
@@ -55,6 +63,7 @@ class IdTrace {
   IdTrace* const outer_;
   std::map<Id, IdPlace> places_;
   std::vector<ArrayRef> values_;
+  std::map<IdPlace, std::unique_ptr<const Var<MeshArrays>>> meshes_;
 };
 
 }  // namespace weft::python

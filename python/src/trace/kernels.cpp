@@ -122,7 +122,7 @@ std::vector<Param> params_from(nb::sequence given) {
 
 Kernel::Kernel(std::string name, std::string_view file, int line, nb::sequence params, nb::object body,
                const KernelOptions& options)
-    : params_(params_from(params)) {
+    : params_(params_from(params)), options_(options) {
   for (std::size_t k = 0; k < params_.size(); ++k) add_parts(*params_[k].dtype, params_[k].ndim, int(k) + 1, {}, "");
   if (parts_.size() > std::size_t(detail::kMostParameters))
     throw nb::type_error(("kernel \"" + name + "\" has " + std::to_string(parts_.size()) +
@@ -131,7 +131,7 @@ Kernel::Kernel(std::string name, std::string_view file, int line, nb::sequence p
   // Shared with the body, because tapes and graphs may keep the kernel longer than this object.
   state_ = std::make_shared<const State>(State{params_, hold(std::move(body)), {}});
   core_ = std::make_shared<detail::KernelCore>(std::move(name), place(file, line), options,
-                                               [state = state_] { trace(*state); });
+                                               [state = state_] { trace(*state, {}); });
   ids_are_known_ = std::ranges::none_of(parts_, &has_wide_numbers);
 }
 
@@ -149,6 +149,19 @@ const KernelIds& Kernel::ids() {
   finding_ids = false;
   ids_are_known_ = true;  // now: other threads may have come here meanwhile
   return state_->ids;
+}
+
+detail::KernelCore& Kernel::core_with(const std::vector<IdPlace>& meshes) {
+  auto& made = with_meshes_[meshes];
+  if (!made)
+    made = std::make_shared<detail::KernelCore>(core_->name(), core_->loc(), options_,
+                                                [state = state_, meshes] { trace(*state, meshes); });
+  return *made;
+}
+
+bool Kernel::is_held() const {
+  const auto held = [](const auto& core) { return core.use_count() != 1; };
+  return held(core_) || std::ranges::any_of(with_meshes_, [&](const auto& entry) { return held(entry.second); });
 }
 
 void Kernel::add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
@@ -170,7 +183,7 @@ void Kernel::clear() {
   drop_now();
 }
 
-void Kernel::trace(const State& state) {
+void Kernel::trace(const State& state, const std::vector<IdPlace>& meshes) {
   Acquired gil;
   const bool finding = std::exchange(finding_ids, false);
   const CallerPlace caller;
@@ -180,6 +193,7 @@ void Kernel::trace(const State& state) {
   std::size_t part = 0;
   for (const Param& param : state.params) arguments.append(make_argument(param, part));
   ids.make_values();
+  ids.make_meshes(meshes);
   if (!state.body) throw nb::value_error("the kernel has ended");
   nb::borrow(state.body->get())(nb::tuple(arguments));
   if (finding) throw IdsFound();

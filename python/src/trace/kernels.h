@@ -1,5 +1,6 @@
 // Kernels whose code is traced by a function of Python's.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,11 +40,14 @@ class Kernel {
 
   /// For the collector of cycles: the body, and its end. While tapes and graphs hold the kernel, the body is theirs
   /// too.
-  PyObject* body() const { return core_.use_count() == 1 && state_->body ? state_->body->get().ptr() : nullptr; }
+  PyObject* body() const { return !is_held() && state_->body ? state_->body->get().ptr() : nullptr; }
   void clear();
   /// What the kernel does by ids among its arguments. The first call traces the kernel for it, if it takes numbers of
   /// 64 bits at all. Under the GIL. Errors: none: a kernel that cannot be traced says so when it is launched.
   const KernelIds& ids();
+  /// The kernel that is given the data of the meshes with the ids at these places, after all other parameters:
+  /// gradients pass to their points. Under the GIL.
+  detail::KernelCore& core_with(const std::vector<IdPlace>& meshes);
 
  private:
   /// Shared with the body, which may outlive this object.
@@ -52,15 +56,19 @@ class Kernel {
     mutable HeldPointer body;  ///< null once the collector of cycles has ended the kernel
     mutable KernelIds ids;     ///< under the GIL
   };
-  static void trace(const State& state);
+  static void trace(const State& state, const std::vector<IdPlace>& meshes);
+  /// Whether tapes or graphs hold the kernel.
+  bool is_held() const;
   void add_parts(const DType& dtype, int ndim, int argument, const std::vector<PyObject*>& path,
                  const std::string& name);
 
   std::vector<Param> params_;
   std::vector<Part> parts_;
   bool ids_are_known_ = true;
+  KernelOptions options_;
   std::shared_ptr<const State> state_;
   std::shared_ptr<detail::KernelCore> core_;
+  std::map<std::vector<IdPlace>, std::shared_ptr<detail::KernelCore>> with_meshes_;  ///< see core_with()
 };
 
 /// The base of the package's kernels. While `kernel` is null, launch() asks its method resolve() for one.
