@@ -170,23 +170,27 @@ class Tape:
             self.native.end()
 
     def record_launch(self, kernel, dim, max_blocks, inputs, outputs, device, block_dim=0, metadata=None):
-        """Lets the way back run the adjoint of a launch that was made, or is made, outside the tape.
+        """Lets the way back go through a launch that was made, or is made, outside the tape.
 
-        Gradients of the outputs stay as they are: what was recorded before and computes them, too, sees them.
+        Cost: on the way back the launch runs again, on copies of its arrays.
         """
         inputs, outputs = list(inputs), list(outputs)
 
         def backward():
-            _weft.launch(
-                kernel,
-                dim,
-                inputs=inputs,
-                outputs=outputs,
-                adj_inputs=[self.get_adjoint(a) for a in inputs],
-                adj_outputs=[self.get_adjoint(a) for a in outputs],
-                device=device,
-                adjoint=True,
-            )
+            copies = {}
+            again = [copied(a, copies) for a in [*inputs, *outputs]]
+            tape = Tape()
+            with tape:
+                _weft.launch(kernel, dim, again[: len(inputs)], again[len(inputs) :], device=device)
+            pairs = [(a, copy) for a, copy in copies.values() if a.requires_grad]
+            seeds = {copy: a.grad for a, copy in pairs if tape.native.computes(copy)}
+            if seeds:
+                tape.backward(grads=seeds)
+            for a, copy in pairs:
+                if copy in seeds:
+                    a.grad.copy_from(copy.grad)
+                else:
+                    _weft.accumulate(a.grad, copy.grad)
 
         self.record_backward(backward, [a for a in arrays_of([*inputs, *outputs]) if a.requires_grad])
         self.launches.append([kernel, dim, max_blocks, inputs, outputs, device, block_dim, dict(metadata or {})])
@@ -293,6 +297,20 @@ def arrays_of(arguments):
         elif isinstance(argument, StructInstance):
             found += arrays_of(getattr(argument, name) for name in type(argument)._wp_fields_)
     return found
+
+
+def copied(argument, copies):
+    """An argument with copies of its arrays, which `copies` collects as pairs of an array and its copy, by identity."""
+    if isinstance(argument, StructInstance):
+        made = type(argument)()
+        for name in type(argument)._wp_fields_:
+            setattr(made, name, copied(getattr(argument, name), copies))
+        return made
+    if not isinstance(argument, _weft.Array):
+        return argument
+    if id(argument) not in copies:
+        copies[id(argument)] = (argument, clone(argument))
+    return copies[id(argument)][1]
 
 
 class Gradients:

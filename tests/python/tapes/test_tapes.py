@@ -184,7 +184,21 @@ def test_a_launch_outside_the_tape_goes_back_where_it_was_recorded(device):
     with tape:
         wp.launch(total, 2, [y], [loss])
     tape.backward(loss)
-    assert x.grad.numpy().tolist() == [6.0, 8.0]
+    assert x.grad.numpy().tolist() == [6.0, 8.0] and not y.grad.numpy().any()
+
+
+def test_a_launch_outside_the_tape_goes_back_to_what_it_adds_to_and_to_structs(device):
+    pair, loss = Pair(real(1.0, 2.0), real(3.0, 4.0), 2.0), real(0.0)
+    z = real(0.0, 0.0)
+    z.grad = wp.full(2, 5.0, dtype=float)
+    tape = wp.Tape()
+    tape.record_launch(product_of, 2, 0, [pair], [z], device)
+    tape.record_launch(total, 2, 0, [z], [loss], device, metadata={"a": 1})
+    loss.grad.fill_(1.0)
+    tape.backward()
+    assert pair.x.grad.numpy().tolist() == [36.0, 48.0] and pair.y.grad.numpy().tolist() == [12.0, 24.0]
+    assert loss.grad.numpy().tolist() == [1.0]  # to which the launch adds
+    assert [launch[7] for launch in tape.launches] == [{}, {"a": 1}]
 
 
 def test_a_tape_lists_launches_and_functions(device):
