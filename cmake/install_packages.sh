@@ -191,6 +191,7 @@ fi
 venv="$root/build/venv"
 python_wanted=(nanobind==3.1.0 numpy pytest)
 if [[ ! -e "$venv/.complete" || "$(cat "$venv/.complete")" != "${python_wanted[*]}" ]]; then
+  echo "weft: making an environment for Python in $venv" >&2
   if python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 1 --timeout 30 \
     "${python_wanted[@]}"; then
     echo "${python_wanted[*]}" > "$venv/.complete"

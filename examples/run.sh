@@ -4,6 +4,14 @@
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+case " $* " in
+  *" -h "* | *" --help "*)
+    sed -n '2,3s/^# //p' "${BASH_SOURCE[0]}"
+    if [[ -x "$root/build/release/examples/drop" ]]; then exec "$root/build/release/examples/drop" --help; fi
+    echo "After the first run, this tells the example's options too."
+    exit 0
+    ;;
+esac
 bash "$root/cmake/install_packages.sh"
 (cd "$root" && cmake --preset release --log-level=WARNING && cmake --build --preset release --target drop)
 
@@ -14,7 +22,6 @@ for ((i = 0; i < ${#arguments[@]}; i++)); do
   case "${arguments[i]}" in
     --out) out="${arguments[i + 1]:-}" given=1 ;;
     --out=*) out="${arguments[i]#--out=}" given=1 ;;
-    -h | --help) exec "$root/build/release/examples/drop" --help ;;
   esac
 done
 if [[ "$given" == 0 ]]; then
