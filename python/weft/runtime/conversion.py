@@ -38,6 +38,8 @@ def convert_array(kernel, name, kind, value):
     if isinstance(value, _weft.Array):
         if value.element_dtype is not kind.dtype.native:
             raise RuntimeError(f"{where}, but passed value has dtype={type_name(value.dtype)}.")
+        if value.size == 0:  # of an empty list, whose dimensions nobody knows
+            return _weft.empty((0,) * kind.ndim, kind.dtype.native, value.native_device)
         raise RuntimeError(f"{where}, but passed value has {value.ndim} dimension(s).")
     if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
         return convert_numpy(where, kind, np.asarray(value))

@@ -207,3 +207,18 @@ def test_empty_data_have_the_dimensions_that_are_asked_for(device):
     assert wp.array([], dtype=wp.vec3, ndim=3).shape == (0, 0, 0)
     with pytest.raises(RuntimeError, match="1 dimensions, not 2"):
         wp.array([1.0], dtype=float, ndim=2)
+
+
+def test_an_array_of_nothing_is_an_argument_of_any_number_of_dimensions(device):
+    @wp.kernel
+    def count(pairs: wp.array2d(dtype=int), out: wp.array(dtype=int)):
+        wp.atomic_add(out, 0, pairs.shape[0] + pairs.shape[1] + 1)
+
+    out = wp.zeros(1, dtype=int)
+    nothing = wp.array(np.array([]), dtype=int)
+    wp.launch(count, dim=0, inputs=[nothing, out])
+    assert out.numpy()[0] == 0
+    wp.launch(count, dim=3, inputs=[nothing, out])
+    assert out.numpy()[0] == 3
+    with pytest.raises(RuntimeError, match="'.*count', argument 'pairs'.* 1 dimension"):
+        wp.launch(count, dim=1, inputs=[wp.zeros(2, dtype=int), out])
