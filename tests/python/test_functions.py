@@ -76,6 +76,29 @@ def test_several_results(device):
     assert first(k) == 3221.0
 
 
+def test_functions_that_return_nothing_return_from_everywhere(device):
+    @wp.func
+    def fill(out: wp.array(dtype=float), n: int):
+        if n < 1:
+            return
+        for j in range(n):
+            if j == 3:
+                out[j] = 9.0
+                return
+            out[j] = 1.0
+        out[n] = 5.0
+
+    @wp.kernel
+    def k(out: wp.array2d(dtype=float)):
+        i = wp.tid()
+        fill(out[i], i)
+
+    out = wp.zeros((6, 6), dtype=float)
+    wp.launch(k, dim=6, inputs=[out])
+    rows = [[0.0] * 6, [1.0, 5.0], [1.0, 1.0, 5.0], [1.0, 1.0, 1.0, 5.0], [1.0, 1.0, 1.0, 9.0], [1.0, 1.0, 1.0, 9.0]]
+    assert out.numpy().tolist() == [row + [0.0] * (6 - len(row)) for row in rows]
+
+
 def test_closures_have_the_values_of_their_making(device):
     def make(factor, function):
         @wp.kernel

@@ -49,6 +49,42 @@ def test_what_may_change_makes_a_new_kernel():
     assert x.numpy().tolist() == [11.0]
 
 
+def test_kernels_that_see_what_is_assigned_later_are_not_the_same():
+    def define(value):
+        @wp.kernel(module="unique")
+        def add_later(x: wp.array(dtype=float)):
+            i = wp.tid()
+            x[i] = x[i] + later
+
+        later = value
+        return add_later
+
+    x = wp.zeros(1, dtype=float)
+    kernels = [define(1.0), define(10.0)]
+    for kernel in kernels:
+        wp.launch(kernel, dim=1, inputs=[x])
+    assert x.numpy().tolist() == [11.0]
+
+
+def test_a_kernel_whose_variables_have_changed_is_not_the_one_that_is_defined_again():
+    def define(values):
+        for value in values:
+
+            @wp.kernel(module="unique")
+            def add_value(x: wp.array(dtype=float)):
+                i = wp.tid()
+                x[i] = x[i] + value
+
+            yield add_value
+
+    x = wp.zeros(1, dtype=float)
+    first, second = define([1.0, 10.0])  # which see the last value, as functions of Python do
+    wp.launch(first, dim=1, inputs=[x])
+    (third,) = define([1.0])
+    wp.launch(third, dim=1, inputs=[x])
+    assert x.numpy().tolist() == [11.0] and second is not first
+
+
 def test_hashes_of_modules():
     global FACTOR
 

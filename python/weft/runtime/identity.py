@@ -55,7 +55,7 @@ def seen_by(func):
         try:
             found.append(cell.cell_contents)
         except ValueError:
-            found.append(None)  # assigned later
+            found.append(object())  # assigned later, who knows what: like nothing else
     found += [func.__globals__.get(name) for name in names]
     for thing in list(found):
         if isinstance(thing, types.ModuleType):

@@ -386,7 +386,7 @@ def unique_kernel(function, name, options, own_options):
         known = unique_.get(key)
     except TypeError:  # something that cannot be a key
         key = known = None
-    if known is not None:
+    if known is not None and identity_of(known.func) == key[0]:  # else its variables have changed since it was defined
         return known
     shown = f"{function.__module__}.{name or function.__qualname__}"
     names_[shown] += 1
