@@ -14,10 +14,14 @@ std::uint32_t crc(std::span<const std::byte> bytes) {
   return std::uint32_t(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
+/// Whether the sum of what follows the header is one over blocks of bytes, and not over nodes.
+bool has_blocks(std::span<const std::byte> grid) {
+  return get<std::uint32_t>(grid, kGridVersion) > version_of(32, 6, 0);
+}
+
 std::uint32_t head(std::span<const std::byte> grid, const Layout& layout, const Levels& levels) {
-  const std::uint64_t end = get<std::uint32_t>(grid, kGridVersion) > version_of(32, 6, 0)
-                                ? kHeaderBytes + kTreeBytes
-                                : levels.root + layout.root.bytes + levels.tiles * layout.tile_bytes;
+  const std::uint64_t end =
+      has_blocks(grid) ? kHeaderBytes + kTreeBytes : levels.root + layout.root.bytes + levels.tiles * layout.tile_bytes;
   return crc(grid.subspan(kGridVersion, end - kGridVersion));
 }
 
@@ -53,13 +57,14 @@ bool checksums_match(std::span<const std::byte> grid, const Layout& layout, cons
   if (stated == kNoChecksum && stated_tail == kNoChecksum) return true;
   if (stated != head(grid, layout, levels)) return false;
   if (stated_tail == kNoChecksum) return true;
-  if (get<std::uint32_t>(grid, kGridVersion) > version_of(32, 6, 0)) return stated_tail == of_blocks(grid);
+  if (has_blocks(grid)) return stated_tail == of_blocks(grid);
   const std::vector<std::uint32_t> sums = of_nodes(grid, layout, levels);
   return stated_tail == of_sums(sums) || stated_tail == of_wide_sums(sums);
 }
 
 void write_checksums(std::span<std::byte> grid, const Layout& layout, const Levels& levels) {
   put(grid, kChecksum, head(grid, layout, levels));
+  if (has_blocks(grid)) return put(grid, kChecksum + 4, of_blocks(grid));
   const std::vector<std::uint32_t> sums = of_nodes(grid, layout, levels);
   put(grid, kChecksum + 4, sums.empty() ? kNoChecksum : of_wide_sums(sums));
 }

@@ -180,6 +180,19 @@ TEST(NvdbFile, says_only_what_is_known_of_its_grid) {
   }
 }
 
+TEST(NvdbFile, of_a_later_index_grid_has_the_checksums_of_its_version) {
+  std::vector<std::byte> grid = some_grid(VolumeType::on_index, few_voxels(), false);
+  put(std::span<std::byte>(grid), grids::kGridVersion, grids::version_of(32, 7, 0));
+  grids::make_readable(grid, grids::check_grid(grid));
+  EXPECT_EQ(get<std::uint32_t>(grid, grids::kGridVersion), grids::version_of(32, 7, 0));
+  EXPECT_EQ(refusal(grid), "");
+  for (const std::size_t at : {std::size_t(grids::kFlags), grid.size() - 1}) {
+    std::vector<std::byte> damaged = grid;
+    damaged[at] ^= std::byte(1);
+    EXPECT_NE(refusal(damaged).find("checksum"), std::string::npos) << at;
+  }
+}
+
 TEST(NvdbFile, with_random_changes_crashes_nothing) {
   std::mt19937_64 random(3);
   const std::vector<std::vector<std::byte>> grids = {some_grid(VolumeType::float32, {{1, 2, 3}}, false)};
