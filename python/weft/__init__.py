@@ -6,7 +6,8 @@ computes gradients. Programs for Warp run with ``import weft as wp``.
 
 import sys as _sys
 
-from . import _weft
+from . import supported as _supported  # noqa: F401  (first: it refuses interpreters)
+from . import _weft  # noqa: I001
 from . import config as config
 from . import types as types
 from ._weft import Error as Error
@@ -55,6 +56,7 @@ from .language.structures.queries import MeshQueryRay as MeshQueryRay
 from .language.structures.volumes import VolumeRay as VolumeRay
 from .names import FUNCTIONS as _FUNCTIONS
 from .runtime import conversion as _conversion  # noqa: F401
+from .runtime import ending as _ending  # noqa: F401
 from .runtime import formats as _formats
 from .runtime.arithmetic import add_operators as _add_operators
 from .runtime.array import array as array

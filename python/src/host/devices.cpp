@@ -18,6 +18,8 @@ namespace weft::python {
 namespace {
 
 thread_local std::optional<Device> chosen;
+// Never destroyed: Python's objects may outlive all static ones.
+const Device* first_used = nullptr;  ///< under the GIL
 
 /// An object that Python gives in place of one of these: the package's class, which has it in its attribute `native`.
 template <class T>
@@ -71,18 +73,29 @@ class Scope {
 
 const Device& current_device() {
   if (chosen) return *chosen;
-  // Never destroyed: Python's objects may outlive all static ones.
-  static const Device* const first = new Device(Device::best());
-  return *first;
+  if (!first_used) first_used = new Device(Device::best());
+  return *first_used;
 }
 
 namespace {
-/// The device of a name. Devices that Python has named once stay open: to look for one takes longer than a launch.
+/// Devices that Python has named once stay open: to look for one takes longer than a launch. Under the GIL.
+std::map<std::string, Device, std::less<>>& known() {
+  static auto& all = *new std::map<std::string, Device, std::less<>>;
+  return all;
+}
+
 const Device& named(const std::string& name) {
-  static auto& known = *new std::map<std::string, Device, std::less<>>;  // under the GIL
-  if (const auto found = known.find(name); found != known.end()) return found->second;
+  if (const auto found = known().find(name); found != known().end()) return found->second;
   Device device(name);
-  return known.emplace(name, std::move(device)).first->second;
+  return known().emplace(name, std::move(device)).first->second;
+}
+
+/// The devices that were used by their names, and as the first one of the process.
+std::vector<Device> used_devices() {
+  std::vector<Device> all;
+  if (first_used) all.push_back(*first_used);
+  for (const auto& [name, device] : known()) all.push_back(device);
+  return all;
 }
 }  // namespace
 
@@ -148,6 +161,7 @@ void add_devices(nb::module_& m) {
   m.def("device_list", &Device::list);
   m.def("best_device", [] { return Device::best(); });
   m.def("current_device", [] { return current_device(); });
+  m.def("used_devices", &used_devices);
   m.def(
       "set_current_device",
       [](nb::handle device) {
