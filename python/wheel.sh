@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes a wheel for machines that have neither LLVM nor Vulkan: the one of `pip wheel`, with a copy of LLVM's library and
-# of the libraries that it needs in weft/llvm/, where weft looks first.
+# Makes a wheel for machines that have neither LLVM nor Vulkan nor a library that weft is made of: the one of `pip wheel`,
+# in which those are linked statically, with a copy of LLVM's library and of the libraries that it needs in weft/llvm/,
+# where weft looks first.
 # Usage: wheel.sh [--test] [--from WHEEL] [FOLDER]
-#   --test  installs the wheel into a fresh environment and runs kernels where LLVM and Vulkan are hidden
+#   --test  installs the wheel into a fresh environment and runs kernels where all of these are hidden
 #   --from  takes a wheel that `pip wheel` has made, instead of making one
 #   FOLDER  takes the wheel; build/dist when not given
 # The wheel is for systems whose C library is as new as this one's: its name says so.
@@ -14,7 +15,7 @@ while (($#)); do
   case "$1" in
     --test) test=1 ;;
     --from) from="${2:?a wheel}" && shift ;;
-    -h | --help) sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}" && exit 0 ;;
+    -h | --help) sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}" && exit 0 ;;
     -*) echo "wheel.sh: what is $1?" >&2 && exit 2 ;;
     *) folder="$1" ;;
   esac
@@ -47,6 +48,9 @@ closure() {
 
 "$tools/wheel" unpack -d "$work" "$from" >/dev/null
 unpacked="$(echo "$work"/weft-*/)"
+# The module needs no library beside those of C and C++, or the wheel runs only where that one is.
+needed="$(closure "$(echo "$unpacked"/weft/_weft.*.so)")"
+[[ -z "$needed" ]] || { echo "wheel.sh: the module of $from needs $needed" >&2 && exit 1; }
 into="$unpacked/weft/llvm"
 mkdir -p "$into/licenses"
 cp -L "$llvm" "$into/libLLVM.so"
@@ -57,6 +61,12 @@ for library in "$llvm" $(closure "$llvm"); do
   # Packages name a file by the folder /lib or by /usr/lib, which are one.
   package="$({ dpkg -S "$file" || dpkg -S "${file#/usr}"; } 2>/dev/null | cut -d: -f1 | head -n 1 || true)"
   [[ -z "$package" ]] || cp -L "/usr/share/doc/$package/copyright" "$into/licenses/$package"
+done
+# What the module is made of.
+for package in spirv-tools libspirv-cross-c-shared-dev libfmt-dev libxxhash-dev libfast-float-dev nlohmann-json3-dev \
+  libdlpack-dev zlib1g-dev libvulkan-volk-dev libvulkan-dev spirv-headers; do
+  file="/usr/share/doc/$package/copyright"
+  [[ ! -f "$file" ]] || cp -L "$file" "$into/licenses/$package"
 done
 
 libc="$(ldd --version | sed -n '1s/.* \([0-9]*\)\.\([0-9]*\)$/\1_\2/p')"
@@ -96,16 +106,25 @@ assert np.allclose(x.grad.numpy()[1:], 0.5 / np.sqrt(values[1:]))
 used = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "libLLVM" in line}
 inside = str(pathlib.Path(wp.__file__).parent / "llvm")
 assert used and all(path.startswith(inside) for path in used), used
+ball = wp.Volume.load_from_numpy(np.ones((8, 8, 8), dtype=np.float32))
+ball.save_to_nvdb("ball.nvdb", "zip")
+assert wp.Volume.load_from_nvdb("ball.nvdb").get_tile_count() == ball.get_tile_count()
+try:
+    ball.save_to_nvdb("ball.nvdb", "blosc")
+    raise SystemExit("the wheel has Blosc, which it is to refuse")
+except wp.Error as error:
+    assert error.kind == "unsupported" and "Blosc" in str(error), error
 print("kernels run by", used.pop())
 PROGRAM
 # In a namespace of its own, nothing stands where the libraries and the drivers are. The cache of code is empty, too: a
 # kernel that it has would need no LLVM.
-hidden="$(ldconfig -p | awk '$1 ~ /^lib(LLVM|vulkan)/ { print $NF }' | xargs -r readlink -f | sort -u)"
+names="LLVM|vulkan|fmt|z|blosc|lz4|zstd|snappy|xxhash|SPIRV-Tools|spirv-cross|tinyobjloader"
+hidden="$(ldconfig -p | awk -v names="^lib($names)[-._0-9]" '$1 ~ names { print $NF }' | xargs -r readlink -f | sort -u)"
 mkdir "$work/cache"
 HIDDEN="$hidden" unshare -rm bash -euc '
   for file in $HIDDEN; do mount --bind /dev/null "$file"; done
   for folder in /usr/share/vulkan /etc/vulkan; do [[ ! -d "$folder" ]] || mount -t tmpfs none "$folder"; done
-  cd / && XDG_CACHE_HOME="$1" exec "$2" "$3"' bash "$work/cache" "$work/user/bin/python" "$work/program.py" 2>"$work/said"
+  cd "$1" && XDG_CACHE_HOME="$1" exec "$2" "$3"' bash "$work/cache" "$work/user/bin/python" "$work/program.py" 2>"$work/said"
 if [[ -s "$work/said" ]]; then
   echo "wheel.sh: the program said more than it should:" >&2
   cat "$work/said" >&2
