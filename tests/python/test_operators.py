@@ -228,3 +228,14 @@ def test_approximate_quotients_and_inverses(device):
     wp.launch(k, dim=1, inputs=[3.0, 8.0, wp.mat22(m), out])
     assert np.allclose(out.numpy(), [0.375, *np.linalg.inv(m).reshape(-1)], rtol=1e-5)
     assert wp.div_approx(3.0, 8.0) == 0.375
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(wp.quat, wp.mat33), (wp.mat33, wp.quat), (wp.transform, wp.mat44), (wp.vec3, wp.quat), (wp.mat33, wp.vec4)],
+    ids=lambda pair: f"{pair[0].__name__} {pair[1].__name__}",
+)
+def test_products_that_there_are_not_are_refused(pair):
+    a, b = pair
+    with pytest.raises(RuntimeError, match="Couldn't find a function 'mul' compatible"):
+        wp.mul(a(), b())

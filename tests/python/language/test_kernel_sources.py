@@ -2,12 +2,14 @@
 
 import ast
 import linecache
+import types
 from typing import Any
 
 import numpy as np
 import pytest
 
 import weft as wp
+from weft.language.tree.source import lambda_matches
 
 TEXT = """
 def scaled(x: wp.array(dtype=float), factor: float):
@@ -214,3 +216,13 @@ def test_hashes_and_notebooks_know_the_source():
         kernels.append(wp.Kernel(function, module=module, source=source))
     assert kernels[0].module.hash_module() != kernels[1].module.hash_module()
     assert "x[0] * x[0]" in kernels[1]._repr_html_()
+
+
+def test_lambdas_on_one_line_are_told_apart_by_a_python_without_columns():
+    functions = (lambda x: x + 1.0, lambda x: x * 2.0, lambda y: y + 1.0)
+    tree = ast.parse("(lambda x: x + 1.0, lambda x: x * 2.0, lambda y: y + 1.0)")
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    facts = ("co_filename", "co_varnames", "co_names", "co_freevars", "co_consts")
+    codes = [types.SimpleNamespace(**{n: getattr(f.__code__, n) for n in facts}) for f in functions]
+    found = [[lambda_matches(node, code) for node in nodes] for code in codes]
+    assert found == [[True, False, False], [False, True, False], [False, False, True]]
