@@ -72,7 +72,7 @@ bool divides_strides(const Array& a) {
 std::vector<std::byte> copy_out(const Array& a) {
   auto bytes = detail::host_vector<std::byte>(std::uint64_t(a.size()) * a.element_bytes());
   {
-    nb::gil_scoped_release released;
+    Released released;
     a.read(bytes.data());
   }
   show_reports();
@@ -89,7 +89,7 @@ nb::object shared_numpy(nb::handle self) {
   if (a.size() == 0) return ndarray(nullptr, a, true, self);
   std::byte* address = nullptr;
   {
-    nb::gil_scoped_release released;
+    Released released;
     address = a.host_address();
   }
   show_reports();
@@ -138,7 +138,7 @@ void assign_bytes(Array& a, nb::handle object) {
     throw nb::value_error(
         ("the array has " + std::to_string(wanted) + " bytes, and " + std::to_string(given.size()) + " are given")
             .c_str());
-  nb::gil_scoped_release released;
+  Released released;
   a.assign(given.data());
 }
 
@@ -158,7 +158,7 @@ nb::list read(const Array& a, nb::handle indices) {
   }
   std::vector<std::byte> element;
   {
-    nb::gil_scoped_release released;
+    Released released;
     element = a.element(place);
   }
   show_reports();
@@ -471,7 +471,7 @@ void add_arrays(nb::module_& m) {
              if (&a.dtype() != &from.dtype() || a.ndim() != from.ndim())
                throw nb::type_error("a copy is of arrays of one type and number of dimensions");
              note_on_tape(self, other);
-             nb::gil_scoped_release released;
+             Released released;
              a.copy(from);
            })
       .def("copy_range",
@@ -479,7 +479,7 @@ void add_arrays(nb::module_& m) {
              Array &a = array_from(self), &from = array_from(other);
              if (&a.dtype() != &from.dtype()) throw nb::type_error("a copy is of arrays of one type");
              note_on_tape(self, other);
-             nb::gil_scoped_release released;
+             Released released;
              Array::copy_part(a, from, to_offset, from_offset, count);
            })
       .def(
@@ -487,7 +487,7 @@ void add_arrays(nb::module_& m) {
           [](const Array& a, nb::handle device) {
             Array copy = Array::empty(device.is_none() ? a.device() : device_from(device), a.extent(), a.dtype());
             {
-              nb::gil_scoped_release released;
+              Released released;
               copy.copy(a);
             }
             return make_object(std::move(copy));
@@ -500,7 +500,7 @@ void add_arrays(nb::module_& m) {
            [](const Array& a) {
              std::byte* address = nullptr;
              {
-               nb::gil_scoped_release released;
+               Released released;
                address = a.host_address();
              }
              show_reports();
@@ -509,14 +509,14 @@ void add_arrays(nb::module_& m) {
       .def("wait",
            [](const Array& a) {
              {
-               nb::gil_scoped_release released;
+               Released released;
                a.wait();
              }
              show_reports();
            })
       .def("free",
            [](Array& a) {
-             nb::gil_scoped_release released;
+             Released released;
              a.free();
            })
       .def("reshape", [](const Array& a, nb::handle shape) { return make_object(a.reshaped(extent_from(shape))); })
