@@ -143,8 +143,13 @@ void add_mesh_functions() {
                          [](const auto& mesh, const auto& k) { return mesh_get_index(mesh_of(mesh), k); });
   form<int, Handle, int>("bvh_get_group_root",
                          [](const auto& bvh, const auto& group) { return bvh_group_root(BvhInKernel(bvh), group); });
-  form<int, Handle, int>("hash_grid_point_id",
-                         [](const auto& grid, const auto& i) { return hash_grid_point_id(HashGridInKernel(grid), i); });
+  // -1 where there is no such point, as before the grid's first build.
+  form<int, Handle, int>("hash_grid_point_id", [](const auto& grid, const auto& i) {
+    const HashGridInKernel held(grid);
+    Int found = -1;
+    If ((i >= 0) & (i < held.data.count)) { found = hash_grid_point_id(held, i); }
+    return found;
+  });
 }
 
 void add_queries(nb::module_& m) {

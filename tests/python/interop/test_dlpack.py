@@ -10,12 +10,14 @@ import weft as wp
 
 CPU, CUDA, VULKAN, METAL = 1, 2, 7, 8
 READ_ONLY, COPIED = 1, 2
-get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-get_name = ctypes.pythonapi.PyCapsule_GetName
-get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+# Functions of the test's own: other libraries give those of ctypes.pythonapi other types.
+get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
 
 
 class Tensor(ctypes.Structure):

@@ -87,6 +87,24 @@ def test_neighbours_in_a_grid_by_both_kinds_of_loop(device):
     assert np.array_equal(counts.numpy()[:, 0], want) and np.array_equal(counts.numpy()[:, 1], want)
 
 
+def test_numbers_of_points_of_a_grid_that_it_does_not_have_are_minus_one(device):
+    @wp.kernel
+    def numbers(grid: wp.uint64, out: wp.array(dtype=int)):
+        i = wp.tid()
+        out[i] = wp.hash_grid_point_id(grid, i - 1)
+
+    grid = wp.HashGrid(4, 4, 4, device=device)
+    out = wp.zeros(6, dtype=int, device=device)
+    wp.launch(numbers, dim=6, inputs=[grid.id, out], device=device)
+    assert out.numpy().tolist() == [-1] * 6
+    grid.reserve(10)
+    wp.launch(numbers, dim=6, inputs=[grid.id, out], device=device)
+    assert out.numpy().tolist() == [-1] * 6
+    grid.build(wp.array([[0.5, 0.5, 0.5], [1.5, 0.5, 0.5]], dtype=wp.vec3, device=device), 1.0)
+    wp.launch(numbers, dim=6, inputs=[grid.id, out], device=device)
+    assert out.numpy().tolist() == [-1, 0, 1, -1, -1, -1]
+
+
 def test_boxes_that_overlap(device):
     @wp.kernel
     def k(bvh: wp.uint64, lower: wp.vec3, upper: wp.vec3, found: wp.array(dtype=int)):
