@@ -147,7 +147,9 @@ void add_mesh_functions() {
   form<int, Handle, int>("hash_grid_point_id", [](const auto& grid, const auto& i) {
     const HashGridInKernel held(grid);
     Int found = -1;
-    If ((i >= 0) & (i < held.data.count)) { found = hash_grid_point_id(held, i); }
+    If ((i >= 0) & (i < held.data.count)) {
+      found = hash_grid_point_id(held, i);
+    }
     return found;
   });
 }
