@@ -118,7 +118,8 @@ print("kernels run by", used.pop())
 PROGRAM
 # In a namespace of its own, nothing stands where the libraries and the drivers are. The cache of code is empty, too: a
 # kernel that it has would need no LLVM.
-names="LLVM|vulkan|fmt|z|blosc|lz4|zstd|snappy|xxhash|SPIRV-Tools|spirv-cross|tinyobjloader"
+# NumPy's own module needs zlib, which stays.
+names="LLVM|vulkan|fmt|blosc|lz4|zstd|snappy|xxhash|SPIRV-Tools|spirv-cross|tinyobjloader"
 hidden="$(ldconfig -p | awk -v names="^lib($names)[-._0-9]" '$1 ~ names { print $NF }' | xargs -r readlink -f | sort -u)"
 mkdir "$work/cache"
 HIDDEN="$hidden" unshare -rm bash -euc '
