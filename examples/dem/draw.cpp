@@ -142,14 +142,11 @@ Picture draw_grains(const Array<vec3>& centres, float radius, const Camera& came
   const Array<vec3> lowers = empty_like(centres), uppers = empty_like(centres);
   launch(box_kernel, centres.size(), centres, radius, lowers, uppers);
   const Bvh tree(device, lowers, uppers);
-  const vec3 forward = normalize(camera.target - camera.eye);
-  const float half = std::tan(camera.view * std::numbers::pi_v<float> / 360);
-  const vec3 right = normalize(cross(forward, vec3{0, 1, 0}));
-  const vec3 up = cross(right, forward) * half;
+  const CameraFrame frame = frame_of(camera, width, height);
   const float side = std::ceil(std::cbrt(float(centres.size())));
   Array<std::uint32_t, 2> image = empty<std::uint32_t, 2>(device, {height, width});
   // A colour spans four layers of a block.
-  launch(draw_kernel, {height, width}, image, tree, centres, radius, 4 * side * side, camera.eye, forward,
-         right * (half * float(width) / float(height)), up, samples);
+  launch(draw_kernel, {height, width}, image, tree, centres, radius, 4 * side * side, camera.eye, frame.forward,
+         frame.right, frame.up, samples);
   return {width, height, image.to_vector()};
 }
