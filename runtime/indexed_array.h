@@ -98,7 +98,7 @@ struct Argument<Var<IndexedArray<T, N>>> {
     return std::is_same_v<A, Expected> ? Fit::yes : Fit::no_indexed_array;
   }
   Argument(const Expected& a) : array(&a) {}
-  void get(HostArg* parts) const {
+  void get(HostArg* parts, GivenStructures&) const {
     parts[0].array = &array->data();
     for (int k = 0; k < N; ++k) {
       parts[1 + k].array = &array->indices(k);

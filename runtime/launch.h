@@ -80,7 +80,7 @@ struct Argument {
   }
   template <class A>
   Argument(const A& a) : value_(make(a)) {}
-  void get(HostArg* parts) const {
+  void get(HostArg* parts, GivenStructures&) const {
     if (!fits_) value_out_of_range();
     parts[0].value = &value_, parts[0].leaves = Layout<Host>::leaves;
   }
@@ -111,7 +111,7 @@ struct Argument<Var<Array<T, N>>> {
     return std::is_same_v<A, Expected> ? Fit::yes : std::is_base_of_v<ArrayBase, A> ? Fit::other_array : Fit::no_array;
   }
   Argument(const Expected& a) : array(&a) {}
-  void get(HostArg* parts) const { parts[0].array = array; }
+  void get(HostArg* parts, GivenStructures&) const { parts[0].array = array; }
 };
 /// A handle to a struct that holds arrays, as Bvh is to BvhData.
 template <class A, class T>
@@ -180,9 +180,9 @@ struct Argument<Var<T>> {
   }
   template <class A>
   Argument(const A& a) : given_(&a), struct_of_(&struct_of<A>) {}
-  void get(HostArg* parts) const {
+  void get(HostArg* parts, GivenStructures& structures) const {
     HostArg* at = parts;
-    put_fields(struct_of_(given_), at);
+    put_fields(struct_of_(given_), at, structures);
     for (int k = 0; at != parts + k; ++k) parts[k].part = 0, parts[k].field = k, parts[k].field_name = &field_name;
   }
 
@@ -203,14 +203,14 @@ struct Argument<Var<T>> {
     return names[std::size_t(field)];
   }
   template <class S>
-  static void put_fields(const S& s, HostArg*& at) {
-    if constexpr (requires { weft_is_given(s); }) weft_is_given(s);
-    with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field(f, at), ...); });
+  static void put_fields(const S& s, HostArg*& at, GivenStructures& structures) {
+    if constexpr (requires { weft_structure_of(s); }) structures.add(weft_structure_of(s));
+    with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field(f, at, structures), ...); });
   }
   template <class F>
-  static void put_field(const F& f, HostArg*& at) {
+  static void put_field(const F& f, HostArg*& at, GivenStructures& structures) {
     if constexpr (SpreadStruct<F>)
-      put_fields(f, at);
+      put_fields(f, at, structures);
     else if constexpr (std::is_base_of_v<ArrayBase, F>)
       at++->array = &f;
     else
@@ -225,19 +225,18 @@ void with_arguments(const KernelCore& kernel, GivenStructures::For what, F f, co
   HostArg args[(Parameter<P>::parts + ... + 1)];
   HostArg* at = args;
   int number = 0;
+  GivenStructures given(what);
   const auto put = [&](const auto& argument, int parts) {
     ++number;
     for (int k = 0; k < parts; ++k) at[k].argument = number, at[k].part = k;
-    argument.get(at);
+    argument.get(at, given);
     at += parts;
   };
-  GivenStructures given(what);
   try {
     (put(arguments, Parameter<P>::parts), ...);
   } catch (const Error& why) {
     refuse_argument(kernel, number, why);
   }
-  given.close();
   f(std::span<const HostArg>(args, at), given);
 }
 

@@ -13,7 +13,6 @@ class StreamScope;
 namespace weft::detail {
 
 class Capture;
-class GivenStructures;
 class Recorder;
 class TapeCore;
 struct HeldMemory;
@@ -24,7 +23,6 @@ struct Context {
   Capture* capture = nullptr;           ///< collects work instead of running it; null: work runs
   const char* capturing = "";           ///< what the capture does, for messages
   StreamScope* stream_scope = nullptr;  ///< the innermost scope, which links to the outer ones
-  GivenStructures* given = nullptr;     ///< notes the structures among the arguments that are being taken
   /// The tape that is going back through one of its launches. The adjoint may repeat the kernel's changes, in the
   /// arrays themselves if these are still as the launch left them, and then takes the changes back.
   const TapeCore* going_back = nullptr;

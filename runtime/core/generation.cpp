@@ -14,6 +14,8 @@ GenerationNumber& GenerationNumber::add(const ArrayBase& a) {
   return *this;
 }
 
+bool StructureUse::holds() const { return structure->held() == number; }
+
 std::string StructureUse::what() const { return fmt::format("{} of {} {}", structure->name, size, structure->of); }
 
 }  // namespace weft::detail

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "../array.h"
+#include "../detail/given_structures.h"
 
 namespace weft::detail {
 
@@ -46,18 +46,6 @@ class GenerationNumber {
 
  private:
   std::uint64_t number_ = 0;
-};
-
-/// Data of a structure that work is given, or after whose number and size it builds the structure.
-struct StructureUse {
-  std::shared_ptr<Generation> structure;
-  std::uint64_t number = 0;
-  std::int64_t size = 0;  ///< for messages
-
-  /// Whether the device holds these data.
-  bool holds() const { return structure->held() == number; }
-  /// The data in a message: "a hash grid of 100 points"
-  std::string what() const;
 };
 
 }  // namespace weft::detail

@@ -1,7 +1,22 @@
-// Drops programs that no kernel names any more.
+// Keeps programs for further kernels, and drops those that no kernel names any more.
 #include "programs.h"
 
 namespace weft::detail {
+
+LoadedProgram* Programs::Held::take(const std::string& key) {
+  const auto known = all_.by_key_.find(key);
+  if (known == all_.by_key_.end()) return nullptr;
+  LoadedProgram* const program = known->second.get();
+  if (program->users++ == 0) std::erase(all_.idle_, program);
+  return program;
+}
+
+LoadedProgram* Programs::Held::add(std::unique_ptr<LoadedProgram> made) {
+  LoadedProgram* const program = made.get();
+  program->users = 1;
+  all_.by_key_.emplace(program->key, std::move(made));
+  return program;
+}
 
 void Programs::give_back(LoadedProgram* program) {
   std::lock_guard lock(mutex_);

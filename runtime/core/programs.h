@@ -31,20 +31,19 @@ struct LoadedProgram {
 /// call. A program therefore outlives its kernels, until `most_idle_` other programs have lost theirs after it.
 class Programs {
  public:
-  /// Returns the program of this key to one more kernel; `make` compiles it if there is none.
-  template <class F>
-  LoadedProgram* take(const std::string& key, F make) {
-    std::lock_guard lock(mutex_);
-    auto known = by_key_.find(key);
-    if (known == by_key_.end()) {
-      std::unique_ptr<LoadedProgram> made = make();
-      made->key = key;
-      known = by_key_.emplace(key, std::move(made)).first;
-    }
-    LoadedProgram* program = known->second.get();
-    if (program->users++ == 0) std::erase(idle_, program);
-    return program;
-  }
+  /// The programs while this thread has the lock, so that no two threads compile one.
+  class Held {
+   public:
+    explicit Held(Programs& all) : all_(all), lock_(all.mutex_) {}
+    /// Gives the program of this key to one more kernel; null if there is none.
+    LoadedProgram* take(const std::string& key);
+    /// Adds the program of `made->key`, and gives it to one kernel.
+    LoadedProgram* add(std::unique_ptr<LoadedProgram> made);
+
+   private:
+    Programs& all_;
+    const std::lock_guard<std::mutex> lock_;
+  };
   /// Gives back the program of a kernel that is gone.
   void give_back(LoadedProgram* program);
   void clear();

@@ -106,16 +106,18 @@ std::string key_of(const ir::Module& module, Hash128 hash) {
 }
 
 LoadedProgram* compile(const ir::Module& module, Hash128 hash, DeviceState& device, const char* role = "") {
-  return device.programs.take(key_of(module, hash), [&] {
-    auto loaded = std::make_unique<LoadedProgram>();
-    loaded->program = device.device->compile(module, hash);
-    loaded->program->role = role;
-    loaded->call = std::make_shared<ir::Interface>(module.as_interface());
-    loaded->together = ir::group_use(module).together;
-    loaded->reals = ir::real_arrays(module);
-    loaded->kept = ir::kept_from_access(module);
-    return loaded;
-  });
+  std::string key = key_of(module, hash);
+  Programs::Held programs(device.programs);
+  if (LoadedProgram* known = programs.take(key)) return known;
+  auto loaded = std::make_unique<LoadedProgram>();
+  loaded->program = device.device->compile(module, hash);
+  loaded->program->role = role;
+  loaded->call = std::make_shared<ir::Interface>(module.as_interface());
+  loaded->together = ir::group_use(module).together;
+  loaded->reals = ir::real_arrays(module);
+  loaded->kept = ir::kept_from_access(module);
+  loaded->key = std::move(key);
+  return programs.add(std::move(loaded));
 }
 
 }  // namespace

@@ -1,9 +1,35 @@
-// Finds out whether views share elements.
+// Finds out whether views share elements, and watches those that structures stand on.
 #include "observe.h"
 
 #include <algorithm>
 
 namespace weft::detail {
+
+namespace {
+
+class StructureWatch : public Watcher {
+ public:
+  StructureWatch(const ArrayBase& elements, const char* name, const char* of)
+      : generation(name, of), elements_(elements) {}
+  void before_write(const ArrayBase& changed, StreamState&, const Change&) override {
+    if (stands_on(changed)) generation.hold(Generation::kNone);
+  }
+  const Generation* structure() const override { return &generation; }
+  bool stands_on(const ArrayBase& others) const override { return may_overlap(others, elements_); }
+
+  Generation generation;
+
+ private:
+  const View elements_;
+};
+
+}  // namespace
+
+std::shared_ptr<Generation> generation_over(const ArrayBase& elements, const char* name, const char* of) {
+  const auto watch = std::make_shared<StructureWatch>(elements, name, of);
+  elements.storage()->watch(watch);
+  return {watch, &watch->generation};
+}
 
 bool same_elements(const ArrayBase& a, const ArrayBase& b) {
   if (a.ndim() != b.ndim() || a.element_bytes() != b.element_bytes() || a.address() != b.address()) return false;

@@ -138,6 +138,10 @@ class Watcher {
   const bool captured;         ///< made while a graph was captured: it watches what each launch of the graph does
 };
 
+/// Returns the generation of a structure that stands on elements, such as a mesh on its indices: a change of these ends
+/// what the device holds. The elements are watched as long as the generation is kept.
+std::shared_ptr<Generation> generation_over(const ArrayBase& elements, const char* name, const char* of);
+
 /// Tells the watchers of an array that captured work changes.
 void before_captured_write(const ArrayBase& elements, StreamState& stream, const Change& change);
 

@@ -98,7 +98,9 @@ class VulkanStream final : public Stream, private DeviceObject {
   struct Freed {
     Device& device;
     const Allocation& memory;
-    ~Freed() { device.free(memory); }
+    ~Freed() {
+      if (memory.handle) device.free(memory);
+    }
   };
 
   using Batches = std::deque<std::unique_ptr<Batch>>;

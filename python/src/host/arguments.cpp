@@ -134,14 +134,14 @@ void Arguments::add(Array array) {
   ++count_;
 }
 
-void Arguments::add(const Mesh& mesh) {
+void Arguments::add(const Mesh& mesh, detail::GivenStructures& structures) {
   constexpr int parts_of_mesh = detail::Parameter<Var<MeshArrays>>::parts;
   refuse_more(parts_of_mesh);
   meshes_.push_back(mesh);
   const int before = count_ ? parts().back().argument : 0;
   detail::HostArg* const first = &next_arg();
   for (int k = 0; k < parts_of_mesh; ++k, ++count_) next_arg().argument = before + 1;
-  detail::Argument<Var<MeshArrays>>(mesh).get(first);
+  detail::Argument<Var<MeshArrays>>(mesh).get(first, structures);
 }
 
 void Arguments::take(nb::handle handle, const Kernel& kernel, int position, PyObject* value, nb::handle device) {

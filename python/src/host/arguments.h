@@ -29,7 +29,7 @@ class Arguments {
   /// Adds an array, or the data of a mesh, that the kernel takes after all arguments.
   /// Errors: TypeError for more than a kernel can take; whatever the mesh throws that cannot be used.
   void add(Array array);
-  void add(const Mesh& mesh);
+  void add(const Mesh& mesh, detail::GivenStructures& structures);
   std::span<const detail::HostArg> parts() const { return {reinterpret_cast<const detail::HostArg*>(parts_), count_}; }
   /// The objects of the arrays of weft among them, and in structs.
   std::span<PyObject* const> objects() const { return {arrays_, array_count_}; }

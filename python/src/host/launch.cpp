@@ -174,9 +174,8 @@ void run_recorded(Kernel& kernel, const Stream* stream, const Extent& dim, Argum
   detail::GivenStructures given(detail::GivenStructures::For::launch);
   for (const auto& [place, mesh] : meshes_to_give(kernel.ids(), device_of(stream, arguments), arguments)) {
     places.push_back(place);
-    arguments.add(*mesh);
+    arguments.add(*mesh, given);
   }
-  given.close();
   detail::KernelCore& core = places.empty() ? kernel.core() : kernel.core_with(places);
   Released released;
   detail::launch(core, stream, threads, arguments.parts(), &given);

@@ -121,9 +121,9 @@ std::uint64_t Bvh::id(Loc loc) const {
   });
 }
 
-void stored::weft_is_given(const BvhData& tree) {
-  if (!tree.nodes.is_null() && tree.nodes.storage()->structure)
-    detail::use_structure({tree.nodes.storage()->structure, detail::generation_number(tree), tree.count});
+detail::StructureUse stored::weft_structure_of(const BvhData& tree) {
+  if (tree.nodes.is_null() || !tree.nodes.storage()->structure) return {};
+  return {tree.nodes.storage()->structure, detail::generation_number(tree), tree.count};
 }
 
 }  // namespace weft

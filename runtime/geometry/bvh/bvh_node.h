@@ -1,6 +1,7 @@
 // The memory layout of a bounding volume hierarchy: nodes of 64 bytes, and the arrays that kernels walk.
 #pragma once
 #include "../../array.h"
+#include "../../detail/given_structures.h"
 
 // This namespace keeps the names that WEFT_STRUCT declares apart from those of users with `using namespace weft`.
 namespace weft::stored {
@@ -45,9 +46,8 @@ struct BvhData {
   Array<int> groups, group_roots;
 };
 WEFT_STRUCT(BvhData, tag, count, leaf_size, nodes, primitives, parents, lowers, uppers, info, groups, group_roots);
-/// Called when a launch is given the hierarchy by value. Internal.
-/// Errors: Error(invalid_argument) if the device holds another one.
-void weft_is_given(const BvhData& tree);
+/// What a launch that is given the hierarchy by value checks: that the device holds it. Internal.
+detail::StructureUse weft_structure_of(const BvhData& tree);
 
 }  // namespace weft::stored
 

@@ -340,9 +340,9 @@ const HashGridArrays& HashGrid::kernel_argument() const {
   return state().arrays;
 }
 
-void stored::weft_is_given(const HashGridArrays& grid) {
-  if (!grid.begins.is_null() && grid.begins.storage()->structure)
-    detail::use_structure({grid.begins.storage()->structure, detail::generation_number(grid), grid.count});
+detail::StructureUse stored::weft_structure_of(const HashGridArrays& grid) {
+  if (grid.begins.is_null() || !grid.begins.storage()->structure) return {};
+  return {grid.begins.storage()->structure, detail::generation_number(grid), grid.count};
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // The data of a hash grid in a kernel.
 #pragma once
 #include "../../array.h"
+#include "../../detail/given_structures.h"
 
 namespace weft::stored {
 
@@ -33,9 +34,8 @@ struct HashGridArrays {
 };
 WEFT_STRUCT(HashGridArrays, tag, count, begins, points, positions, groups, dims, per_dim, per_width, cell_width,
             has_groups);
-/// Called when a launch is given the grid by value. Internal.
-/// Errors: Error(invalid_argument) if the device holds another one.
-void weft_is_given(const HashGridArrays& grid);
+/// What a launch that is given the grid by value checks: that the device holds it. Internal.
+detail::StructureUse weft_structure_of(const HashGridArrays& grid);
 
 }  // namespace weft::stored
 

@@ -12,7 +12,6 @@
 #include "../../../frontend/support/invalid.h"
 #include "../../array_create.h"
 #include "../../core/view.h"
-#include "../../detail/given_structures.h"
 #include "../../work/capture.h"
 #include "../../work/observe.h"
 #include "../bvh/bvh_tree.h"
@@ -25,38 +24,26 @@ namespace weft {
 
 namespace detail {
 
-/// Watches a mesh's indices, because changes to them make it another mesh. Graphs that use the mesh keep the watch.
-class IndexWatch : public Watcher, public std::enable_shared_from_this<IndexWatch> {
- public:
-  explicit IndexWatch(const Array<int>& indices) : indices_(indices) {}
-  void before_write(const ArrayBase& elements, StreamState&, const Change&) override {
-    if (stands_on(elements)) mesh_.hold(Generation::kNone);
-  }
-  const Generation* structure() const override { return &mesh_; }
-  bool stands_on(const ArrayBase& elements) const override { return may_overlap(elements, indices_); }
-  /// A mesh stays in its memory, so that the device holds its data or none. The use keeps this watch.
-  StructureUse use() { return {{shared_from_this(), &mesh_}, 1, indices_.size() / 3}; }
-
- private:
-  const View indices_;
-  Generation mesh_{"a mesh", "triangles"};
-};
-
 struct MeshState {
   Array<vec3> points, velocities;  ///< as given
   Array<int> indices;
-  Array<vec3> lowers, uppers;             ///< boxes of the triangles
-  Array<vec3> point_rows, velocity_rows;  ///< see in_rows()
-  Bvh handle;                             ///< the tree, for programs
-  BvhTree* tree = nullptr;                ///< kept by `handle`
-  Array<int> arrived;                     ///< by node; for far fields
-  std::shared_ptr<IndexWatch> watch;
+  Array<vec3> lowers, uppers;              ///< boxes of the triangles
+  Array<vec3> point_rows, velocity_rows;   ///< see in_rows()
+  Bvh handle;                              ///< the tree, for programs
+  BvhTree* tree = nullptr;                 ///< kept by `handle`
+  Array<int> arrived;                      ///< by node; for far fields
+  std::shared_ptr<Generation> generation;  ///< ends when the indices change, because that makes it another mesh
   std::unique_ptr<DeviceRays> rays;
   MeshArrays arrays;
   Element<MeshArrays> element;
 };
 
 namespace {
+
+/// The number of a mesh's data. A mesh stays in its memory, so that the device holds its data or none.
+constexpr std::uint64_t kWhole = 1;
+
+StructureUse use_of(const MeshState& s) { return {s.generation, kWhole, s.indices.size() / 3}; }
 
 /// Places in the answer of `look`: the first triangle with an index that names no point, and the first with a point
 /// that is not finite; the number of triangles if there is none.
@@ -133,7 +120,7 @@ void check(const MeshState& s, const MeshOptions& options) {
 }
 
 void check_unchanged(const MeshState& s) {
-  if (s.watch->structure()->held() == Generation::kNone)
+  if (s.generation->held() == Generation::kNone)
     invalid("the indices of a mesh have changed, or its last refit or rebuild failed: call its rebuild()");
 }
 
@@ -184,8 +171,7 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
     detail::check(s, options);
     const Device device = points.device();
     const std::int64_t n = indices.size() / 3;
-    s.watch = std::make_shared<detail::IndexWatch>(indices);
-    indices.storage()->watch(s.watch);
+    s.generation = detail::generation_over(indices, "a mesh", "triangles");
     s.arrays.tag = detail::kMeshTag;
     s.arrays.points = points;  // the array itself, whose gradients are the mesh's
     s.arrays.indices = indices.contiguous();
@@ -207,7 +193,8 @@ Mesh::Mesh(const Array<vec3>& points, const Array<int>& indices, const MeshOptio
     s.arrays.far_fields = zeros<vec4>(device, options.winding_number ? 10 * s.tree->data.nodes.size() : 1);
     if (options.winding_number) s.arrived = zeros<int>(device, s.tree->data.nodes.size());
     detail::follow_tree(s);
-    s.watch->use().structure->hold(s.watch->use().number);
+    s.arrays.corners.storage()->structure = s.generation;
+    s.generation->hold(detail::kWhole);
     state_ = std::move(made);
   });
 }
@@ -243,7 +230,7 @@ void Mesh::refit(Loc loc) {
       detail::refuse_mesh_change(s);
       s.tree->refuse_refit(s.lowers, s.uppers);
     }
-    detail::change([&] { return s.watch->use(); },
+    detail::change([&] { return detail::use_of(s); },
                    [&] {
                      detail::read_points(s);
                      s.tree->refit(s.lowers, s.uppers);
@@ -257,7 +244,7 @@ void Mesh::rebuild(Loc loc) {
     const detail::Quiet quiet;
     detail::check_present(s);
     detail::Capture* const capture = detail::Capture::current();
-    const bool changed = !s.watch->use().holds();
+    const bool changed = !detail::use_of(s).holds();
     if (changed && capture)
       invalid(
           fmt::format("the indices of a mesh have changed, or its last refit or rebuild failed: call its "
@@ -270,7 +257,7 @@ void Mesh::rebuild(Loc loc) {
       if (const ArrayBase* const own[] = {&s.arrays.indices}; changed)
         detail::refuse_change(*device().state(), own, {});
     }
-    detail::change([&] { return s.watch->use(); },
+    detail::change([&] { return detail::use_of(s); },
                    [&] {
                      // Indices are copied in place: graphs and earlier arguments of launches continue with that memory.
                      if ((changed || capture) && !s.indices.is_contiguous()) s.arrays.indices.copy_from(s.indices);
@@ -292,14 +279,18 @@ std::uint64_t Mesh::id(Loc loc) const {
     detail::MeshState& s = state();
     detail::check_unchanged(s);
     return s.element.id(
-        device(), [&] { return detail::contiguous_data(s); }, s.watch->use().structure);
+        device(), [&] { return detail::contiguous_data(s); }, s.generation);
   });
 }
 const MeshArrays& Mesh::kernel_argument() const {
   detail::MeshState& s = state();
   detail::check_unchanged(s);
-  detail::use_structure(s.watch->use());
   return s.arrays;
+}
+
+detail::StructureUse stored::weft_structure_of(const MeshArrays& mesh) {
+  if (mesh.corners.is_null() || !mesh.corners.storage()->structure) return {};
+  return {mesh.corners.storage()->structure, detail::kWhole, mesh.indices.size() / 3};
 }
 
 }  // namespace weft

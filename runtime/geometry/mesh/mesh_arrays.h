@@ -28,6 +28,8 @@ struct MeshArrays {
 };
 WEFT_STRUCT(MeshArrays, tag, has_velocities, has_far_fields, points, indices, velocities, tree, corners, far_fields,
             ray_memory, ray_structure);
+/// What a launch that is given the mesh by value checks: that its indices have not changed. Internal.
+detail::StructureUse weft_structure_of(const MeshArrays& mesh);
 
 }  // namespace weft::stored
 

@@ -56,13 +56,15 @@ TEST_P(HostMemory, of_the_array_itself_is_assigned_and_read_as_it_was) {
   for (const std::int64_t n : {10, 3 << 20}) {
     Array<int> x = empty<int>(device(), n);
     const auto count = [&] {
-      for (std::int64_t i = 0; i < n; ++i) x.host_span()[std::size_t(i)] = int(i);
+      const std::span<int> elements = x.host_span();
+      for (std::int64_t i = 0; i < n; ++i) elements[std::size_t(i)] = int(i);
     };
     const auto moved = [&](std::int64_t i, std::int64_t by) { return int(std::clamp<std::int64_t>(i + by, 0, n - 1)); };
     const auto expect = [&](std::int64_t by, std::int64_t begin, std::int64_t end, const char* what) {
       std::int64_t wrong = 0;
+      const std::span<const int> elements = x.host_span();
       for (std::int64_t i = 0; i < n; ++i)
-        wrong += x.host_span()[std::size_t(i)] != (i >= begin && i < end ? moved(i, by) : int(i));
+        wrong += elements[std::size_t(i)] != (i >= begin && i < end ? moved(i, by) : int(i));
       EXPECT_EQ(wrong, 0) << what << " of " << n;
     };
     const auto rest = std::size_t(n - 1);

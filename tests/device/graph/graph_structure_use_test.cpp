@@ -118,6 +118,25 @@ TEST_P(GraphStructureUses, copies_of_data_from_before_a_build_are_refused) {
   EXPECT_EQ(found.at(0), 30);
 }
 
+TEST_P(GraphStructureUses, copies_of_a_meshs_data_are_refused_while_its_indices_are_others) {
+  const Array<vec3> points(device(), {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
+  const Array<int> indices(device(), {0, 1, 2});
+  Mesh mesh(points, indices);
+  Array<int> hits = zeros<int>(device(), 1);
+  const auto look = kernel("look up", [](Var<MeshArrays> mesh, Arr<int> hits) {
+    If (mesh_query_ray(mesh, Vec3(0.2f, 0.2f, -1), Vec3(0, 0, 1), 2.f).hit) hits[0] += 1;
+  });
+  const MeshArrays before = mesh.kernel_argument();
+  launch(look, 1, before, hits);
+  indices.assign({0, 2, 1});
+  const std::string refused = error_of([&] { launch(look, 1, before, hits); });
+  expect_contains(refused, "in kernel \"look up\"");
+  expect_contains(refused, "argument 1: a mesh of 1 triangles is not what the device holds");
+  mesh.rebuild();
+  launch(look, 1, before, hits);
+  EXPECT_EQ(hits.at(0), 2);
+}
+
 TEST_P(GraphStructureUses, a_capture_that_fails_takes_nothing_from_data_of_before) {
   const Array<vec3> ten = zeros<vec3>(device(), 10);
   Bvh bvh(device(), ten, ten);
