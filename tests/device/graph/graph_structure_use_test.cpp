@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../device_test.h"
 
@@ -128,7 +129,7 @@ TEST_P(GraphStructureUses, copies_of_a_meshs_data_are_refused_while_its_indices_
   });
   const MeshArrays before = mesh.kernel_argument();
   launch(look, 1, before, hits);
-  indices.assign({0, 2, 1});
+  indices.assign(std::vector<int>{0, 2, 1});
   const std::string refused = error_of([&] { launch(look, 1, before, hits); });
   expect_contains(refused, "in kernel \"look up\"");
   expect_contains(refused, "argument 1: a mesh of 1 triangles is not what the device holds");
