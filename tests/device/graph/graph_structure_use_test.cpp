@@ -121,7 +121,7 @@ TEST_P(GraphStructureUses, copies_of_data_from_before_a_build_are_refused) {
 
 TEST_P(GraphStructureUses, copies_of_a_meshs_data_are_refused_while_its_indices_are_others) {
   const Array<vec3> points(device(), {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}});
-  const Array<int> indices(device(), {0, 1, 2});
+  Array<int> indices(device(), {0, 1, 2});
   Mesh mesh(points, indices);
   Array<int> hits = zeros<int>(device(), 1);
   const auto look = kernel("look up", [](Var<MeshArrays> mesh, Arr<int> hits) {
