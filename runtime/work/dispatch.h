@@ -5,7 +5,9 @@
 
 #include "../core/generation.h"
 #include "../core/state.h"
-#include "../launch.h"
+#include "../detail/given_structures.h"
+#include "../detail/host_arg.h"
+#include "../detail/sizes.h"
 
 namespace weft::detail {
 
