@@ -7,6 +7,7 @@
 
 #include "../../frontend/kernels/names.h"
 #include "../../frontend/support/error.h"
+#include "../launch.h"
 #include "../launch/kernel_programs.h"
 #include "../work/capture.h"
 #include "../work/dispatch.h"
