@@ -202,15 +202,18 @@ struct Argument<Var<T>> {
     Parameter<Var<T>>::add_names(names, "");
     return names[std::size_t(field)];
   }
-  template <class S>
+  /// \tparam asks  whether structures within are asked for, which one around them speaks for
+  template <bool asks = true, class S>
   static void put_fields(const S& s, HostArg*& at, GivenStructures& structures) {
-    if constexpr (requires { weft_structure_of(s); }) structures.add(weft_structure_of(s));
-    with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field(f, at, structures), ...); });
+    constexpr bool is_structure = requires { weft_structure_of(s); };
+    if constexpr (asks && is_structure) structures.add(weft_structure_of(s));
+    constexpr bool asks_within = asks && !is_structure;
+    with_fields<FieldTypes<S>::count>(s, [&](const auto&... f) { (put_field<asks_within>(f, at, structures), ...); });
   }
-  template <class F>
+  template <bool asks, class F>
   static void put_field(const F& f, HostArg*& at, GivenStructures& structures) {
     if constexpr (SpreadStruct<F>)
-      put_fields(f, at, structures);
+      put_fields<asks>(f, at, structures);
     else if constexpr (std::is_base_of_v<ArrayBase, F>)
       at++->array = &f;
     else

@@ -1,13 +1,36 @@
-// Decides how many workgroups go into one dispatch.
+// Decides how many threads and workgroups go into one dispatch.
 #include "pacer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "../../frontend/support/error.h"
+#include "state.h"
 
 namespace weft::detail {
 
 namespace {
 constexpr std::uint32_t kGrowth = 8;
 }  // namespace
+
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count) {
+  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
+  if (threads[0] > INT32_MAX && i.narrow_tid)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
+                            "to 2^31 - 1: use tid64()",
+                            threads[0]),
+                i.name, i.narrow_tid);
+  const std::int64_t rest = count / threads[0];
+  if (rest > device.max_threads)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("a launch over {} threads in the dimensions after the first; {} are possible", rest,
+                            device.max_threads),
+                i.name, i.loc);
+  return std::min(threads[0], device.max_threads / rest);
+}
 
 std::uint32_t Pace::groups_within(double seconds, std::uint32_t block) const {
   const std::uint32_t first = std::max(1u, kFirstThreads / block);

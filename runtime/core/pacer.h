@@ -7,9 +7,17 @@
 #include <utility>
 
 #include "../../backends/backend.h"
+#include "../detail/sizes.h"
 #include "stream_clock.h"
 
 namespace weft::detail {
+
+struct DeviceState;
+
+/// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.
+/// Errors: Error(unsupported) for a launch with more threads than the kernel can count.
+std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
+                                std::int64_t count);
 
 /// How long the workgroups of a program take on its device, estimated from measured launches. Thread-safe.
 class Pace {

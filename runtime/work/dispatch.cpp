@@ -19,8 +19,6 @@ namespace weft::detail {
 
 namespace {
 
-constexpr std::int64_t kMax32 = (1ll << 31) - 1;
-
 void pack_array(std::byte* block, const ir::Param& p, const ArrayBase& a) {
   std::byte* at = block + p.offset;
   const std::uint64_t address = a.address();
@@ -110,24 +108,6 @@ PackedLaunch pack(const ir::Interface& call, std::span<const HostArg> args, cons
   const std::uint32_t n = std::uint32_t(count);
   std::memcpy(packed.block.data(), &n, 4);
   return packed;
-}
-
-std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
-                                std::int64_t count) {
-  if (!i.wide || i.tid_rank == 0) return std::min(count, device.max_threads);
-  if (threads[0] > kMax32 && i.narrow_tid)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a launch over {} threads along dimension 0, where the kernel asks for tid(), which counts "
-                            "to 2^31 - 1: use tid64()",
-                            threads[0]),
-                i.name, i.narrow_tid);
-  const std::int64_t rest = count / threads[0];
-  if (rest > device.max_threads)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a launch over {} threads in the dimensions after the first; {} are possible", rest,
-                            device.max_threads),
-                i.name, i.loc);
-  return std::min(threads[0], device.max_threads / rest);
 }
 
 namespace {

@@ -29,11 +29,6 @@ struct Dispatch {
   Loc launched = {};                        ///< place in the host's code
 };
 
-/// How many steps of the first dimension (threads, when the kernel asks for no coordinates) one dispatch takes.
-/// Errors: Error(unsupported) for a launch with more threads than the kernel can count.
-std::int64_t steps_per_dispatch(const DeviceState& device, const ir::Interface& i, const Extent& threads,
-                                std::int64_t count);
-
 void dispatch(const Dispatch& work);
 
 /// The argument block of a launch in one dispatch, and the arrays that it accesses.
