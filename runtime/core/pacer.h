@@ -1,4 +1,4 @@
-// Splits launches that would take too long into parts. Internal to the runtime.
+// Splits launches that have too many threads, or would take too long, into parts. Internal to the runtime.
 #pragma once
 #include <atomic>
 #include <cstdint>

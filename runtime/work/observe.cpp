@@ -7,6 +7,7 @@ namespace weft::detail {
 
 namespace {
 
+/// Ends a structure's generation when elements change on which it stands.
 class StructureWatch : public Watcher {
  public:
   StructureWatch(const ArrayBase& elements, const char* name, const char* of)

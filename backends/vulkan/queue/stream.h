@@ -98,9 +98,7 @@ class VulkanStream final : public Stream, private DeviceObject {
   struct Freed {
     Device& device;
     const Allocation& memory;
-    ~Freed() {
-      if (memory.handle) device.free(memory);
-    }
+    ~Freed() { device.free(memory); }
   };
 
   using Batches = std::deque<std::unique_ptr<Batch>>;
